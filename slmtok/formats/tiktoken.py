@@ -207,7 +207,7 @@ def _without_side(path: Path) -> SlmtokError:
     return MissingInput(
         f"{str(path)!r} is the rank file of an export of slmtok, and its side file {str(beside)!r} is missing",
         limit=limit,
-        fix=f"copy {beside.name} of the same export beside it",
+        fix=f"copy the side file of the same export to {beside}",
         path=str(beside),
     )
 

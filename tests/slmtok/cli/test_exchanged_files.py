@@ -33,7 +33,7 @@ def test_the_rank_file_of_an_export_alone(slmtok, here) -> None:
         1,
         "error: 'x/tt.tiktoken' is the rank file of an export of slmtok, and its side file 'x/tt.json' is missing\n"
         "  limit: its pattern and its special tokens are in its side file\n"
-        "  fix:   copy tt.json of the same export beside it\n",
+        "  fix:   copy the side file of the same export to x/tt.json\n",
     )
     shutil.copy("tt/tt.json", "x")
     assert slmtok("import", "x/tt.tiktoken", "-o", "t.json", "--no-verify").code == 0
@@ -101,3 +101,42 @@ def test_the_list_of_slmtok_vocab_is_not_yet_a_list_of_tokens(slmtok, here, comm
     # Two numbers in a token are no columns.
     Path("own.txt").write_text("1 2 the\n")
     assert "is a list of slmtok vocab" not in slmtok(*line, "own.txt").err
+
+
+def test_a_rank_file_alone_leads_to_its_side_file(slmtok, here) -> None:
+    err = slmtok("encode", "a.txt", "-t", "x/tt.tiktoken", "-o", "y").err
+    line = "slmtok import {} -o tok-2.json"
+    fix = f"copy the side file of the same export to x/tt.json, then {line.format('x/tt.tiktoken')}"
+    assert err.endswith(f"  fix:   {fix}\n")
+    err = slmtok("encode", "a.txt", "-t", "tt/tt.tiktoken", "-o", "y").err
+    assert err.endswith(f"  fix:   {line.format('tt/tt.tiktoken')}\n")
+
+
+def test_sound_files_of_other_kinds_are_not_invalid(slmtok, here) -> None:
+    Path("empty.json").touch()
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data").code == 0
+    shard = next(path for path in Path("data").iterdir() if path.suffix == ".bin")
+    ran = slmtok("verify", "x/tt.tiktoken", str(shard), "data/manifest.json", "data")
+    starts = [line.split(": ")[:2] for line in ran.out.splitlines() if not line.startswith(" ")]
+    assert starts[:3] == [[name, "NOT CHECKED"] for name in ("x/tt.tiktoken", str(shard), "data/manifest.json")]
+    assert starts[3][1].startswith("valid") and ran.code == 1
+    # Of another kind within what is checked, a file is a fault.
+    shutil.copy("tok.lock" if Path("tok.lock").exists() else "tt/tt.tiktoken", shard)
+    ran = slmtok("verify", "data")
+    assert (ran.code, ran.out.startswith("data: INVALID: ")) == (3, True)
+    assert slmtok("verify", "empty.json").out.startswith("empty.json: INVALID: ")
+
+
+def test_the_list_beside_a_sentencepiece_model(slmtok, here) -> None:
+    Path("spm.vocab").write_text("<unk>\t0\n<s>\t0\n▁the\t-1.5\n")
+    err = slmtok("vocab", "spm.vocab").err
+    assert err.startswith("error: spm.vocab is the vocabulary of a SentencePiece model, not a tokenizer file of ")
+    assert "beside it" not in err
+
+
+@pytest.mark.parametrize("command", ["show", "view"])
+def test_a_misspelt_tokenizer_before_a_text(slmtok, here, command) -> None:
+    ran = slmtok(command, "tok.jsn", "Once upon a time")
+    assert (
+        ran.err == "error: no file 'tok.jsn'\n  where: the folder '.'\n  fix:   check the name: there is 'tok.json'\n"
+    )
