@@ -89,20 +89,7 @@ def export(
     """
     from slmtok.formats.export import export as write
 
-    if add_eos and output_format != "hf":
-        raise OptionError(
-            f"--add-eos has no effect for {output_format}",
-            limit="--output-format hf",
-            fix="leave it out",
-            option="add_eos",
-        )
-    if name is not None and output_format != "tiktoken":
-        raise OptionError(
-            f"--name has no effect for {output_format}, whose files have no name",
-            limit="--output-format tiktoken",
-            fix="leave it out; -o names the folder",
-            option="name",
-        )
+    _check_effect(output_format, name, add_eos=add_eos)
     check_is_file(output)
     check_is_folder_name(output)
     _check_verification(verify_on, no_verify=no_verify)
@@ -134,6 +121,24 @@ def export(
     if is_run(tokenizer):
         model = (f"this is the tokenizer alone; the model with it: slm export {shlex.quote(tokenizer)} -o DIR",)
     return _outcome({"path": output, **receipt}, rows, str(Path(output)), *model)
+
+
+def _check_effect(output_format: str, name: str | None, *, add_eos: bool) -> None:
+    """Raises `OptionError` for an option that has no effect on this format."""
+    if add_eos and output_format != "hf":
+        raise OptionError(
+            f"--add-eos has no effect for {output_format}",
+            limit="--output-format hf",
+            fix="leave it out",
+            option="add_eos",
+        )
+    if name is not None and output_format != "tiktoken":
+        raise OptionError(
+            f"--name has no effect for {output_format}, whose files have no name",
+            limit="--output-format tiktoken",
+            fix="leave it out; -o names the folder",
+            option="name",
+        )
 
 
 def _respelled(error: Inexpressible, tokenizer: str) -> Inexpressible:

@@ -208,15 +208,21 @@ def _with_output(context: click.Context, words: list[str], output: str | None = 
 
 def _share_meant(name: str, value: str, context: click.Context) -> str | None:
     """The remedy for a share in the place of a number: of ids, of probability or of the documents. Else None."""
-    found, options = _SHARE.fullmatch(value), options_by_flag(context.command)
-    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-    if not 0 < share < 1:
+    options = options_by_flag(context.command)
+    if not (share := _share(value)):
         return None
     if name == "--top-k" and "--top-p" in options:
         return f"--top-p {share:g}"
     if name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens") and "--sample" in options:
         return f"--sample {value}, a share of the documents"
     return _size_meant(name, value, context)
+
+
+def _share(value: str) -> float:
+    """The share that a value is, as a number or in percent; 0 for a value that is none between 0 and 1."""
+    found = _SHARE.fullmatch(value)
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    return share if share < 1 else 0.0
 
 
 def one_of(name: str, numbers: Sequence[int | str], context: click.Context) -> str:
@@ -237,7 +243,8 @@ def _size_meant(name: str, value: str, context: click.Context) -> str | None:
         return None
     n_vocab = changed.n_vocab
     if not changed.is_larger:
-        return f"{name} {part_of_size(value, n_vocab)}, of the {n_vocab} ids that {changed.path} has"
+        example = "" if _share(value) else "for instance, "
+        return f"{name} {part_of_size(value, n_vocab)}, {example}of the {n_vocab} ids that {changed.path} has"
     if more := _MORE.fullmatch(value):
         return f"{name} {n_vocab + int(more[1])}, {more[1]} more than the {n_vocab} of {changed.path}"
     return f"{name} {n_vocab + n_vocab // 2}, for instance: more than the {n_vocab} ids that {changed.path} has"

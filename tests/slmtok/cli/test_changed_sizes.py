@@ -31,12 +31,12 @@ SLICE, EXTEND, PRUNE = (
 @pytest.mark.parametrize(
     ("line", "value", "fix"),
     [
-        (SLICE, "1k", "--vocab 272, of the 290 ids that tok.json has"),
+        (SLICE, "1k", "--vocab 272, for instance, of the 290 ids that tok.json has"),
         (SLICE, "0.28k", "--vocab 280"),
-        (SLICE, "+5", "--vocab 272, of the 290 ids that tok.json has"),
+        (SLICE, "+5", "--vocab 272, for instance, of the 290 ids that tok.json has"),
         (SLICE, "0.98", "--vocab 284, of the 290 ids that tok.json has"),
-        (PRUNE, "1k", "--keep 272, of the 290 ids that tok.json has"),
-        (PRUNE, "half", "--keep 272, of the 290 ids that tok.json has"),
+        (PRUNE, "1k", "--keep 272, for instance, of the 290 ids that tok.json has"),
+        (PRUNE, "half", "--keep 272, for instance, of the 290 ids that tok.json has"),
         (EXTEND, "+5", "--vocab 295, 5 more than the 290 of tok.json"),
         (EXTEND, "0.29k", "--vocab 435, for instance: more than the 290 ids that tok.json has"),
         (EXTEND, "50%", "--vocab 435, for instance: more than the 290 ids that tok.json has"),
