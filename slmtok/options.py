@@ -472,7 +472,7 @@ class TrainOptions(CountOptions):
     )
     require: Iterable[str | bytes] = option(
         (),
-        help="Tokens that must be learned, in a file: one a line, as slmtok vocab prints them.",
+        help="Tokens that must be learned, in a file: one a line, spelled as slmtok vocab spells them.",
         group=TRAINING,
         metavar="FILE",
         parse=values.parse_token_file,

@@ -373,6 +373,10 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
     """
     wrong = next((role for role in roles if role not in spellings), roles[-1])
     to, valid = spellings.get(wrong, ""), _valid_role(wrong)
+    if wrong != wrong.strip():
+        # Spaces around `=` are a way of writing, and no part of either.
+        spellings = {each: text.strip() if each == wrong else text for each, text in spellings.items()}
+        to = to.strip()
     if wrong and not wrong[0].isalnum() and _ROLE.fullmatch(to) and to not in spellings:
         return {to if each == wrong else each: wrong if each == wrong else text for each, text in spellings.items()}
     role, number = valid, 2

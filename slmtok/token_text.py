@@ -11,6 +11,7 @@ import shlex
 from pathlib import Path
 
 from slmtok.errors import InvalidText, MissingInput, OptionError, Setting, Unreadable
+from slmtok.path_arguments import free_name
 
 SPACE = "␣"
 _NAMED = {" ": SPACE, "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
@@ -70,6 +71,8 @@ def _unescape(match: re.Match[str]) -> bytes:
     return chr(code).encode()
 
 
+_LISTED = re.compile(rb" *[0-9]+ {2,}[0-9]+ {2,}[^ ]+( {2,}[^ ]+)?| *id +bytes +token +parts")
+"""A line of `slmtok vocab`: id, bytes, token, and a role or parts; and its heading."""
 _MAX_FILE_BYTES = 64 << 20
 """Of a list of tokens."""
 
@@ -110,8 +113,18 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
         raise OptionError(
             f"{path!r} is binary data (it has zero bytes), not a list of tokens",
             where=(Setting(option),),
-            limit="one token a line, as slmtok vocab prints them",
+            limit="one token a line, spelled as slmtok vocab spells them",
             fix="name a text file",
+            option=option,
+        )
+    if data.strip() and all(_LISTED.fullmatch(line) for line in data.splitlines()):
+        name = free_name(f"{option}.txt")
+        raise OptionError(
+            f"{path!r} is a list of slmtok vocab, with ids, numbers of bytes and parts beside the tokens",
+            where=(Setting(option),),
+            limit="one token a line and nothing else",
+            # Tokens of one byte, and special ones, which have 0, are in every tokenizer.
+            fix=(f"awk '$2 > 1 {{print $3}}' {shlex.quote(path)} > {name}, and ", Setting(option, name)),
             option=option,
         )
     tokens: list[bytes] = []

@@ -26,7 +26,7 @@ from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokEr
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import MAX_FILE_BYTES, free_name
 from slmtok.schemes import SCHEMES
-from slmtok.specials import Specials, SpecialToken
+from slmtok.specials import FIRST_BYTE, Specials, SpecialToken
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.vocabulary import BEHAVIOUR, MAX_IDS, Layout, PatternSpec, Vocabulary
 
@@ -52,7 +52,7 @@ MAX_DEPTH = 6
 
 _KEYS = ["format", "version", "behaviour", "scheme", "layout", "pattern", "specials"]
 _KEYS_AFTER = ["options", "provenance", "golden", "fingerprint", "sha256"]
-_RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n")
+_RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} ([0-9]+)\r?\n")
 
 GOLDEN_TEXTS: tuple[bytes, ...] = (
     b"",
@@ -211,14 +211,19 @@ def _refuse_other_kinds(data: bytes, source: str) -> None:
     kind = kind_of(data)
     if kind != TOKENIZER and (error := wrong_kind(source, kind, "tokenizer file", ".json")):
         raise error
-    if _RANK_LINE.match(data):
-        # An export has a file beside the ranks that records the pattern.
-        pattern = "" if Path(source).with_suffix(".json").is_file() else " --pattern cl100k"
+    if first := _RANK_LINE.match(data):
+        # An export has a file beside the ranks that records the pattern; its ranks begin behind the special tokens.
+        beside = Path(source).with_suffix(".json")
+        is_export = beside.is_file() or int(first[1]) == FIRST_BYTE
+        pattern = "" if is_export else " --pattern cl100k"
         command = f"slmtok import {shlex.quote(source)}{pattern} -o {free_name('tok.json')}"
+        fix = f"{command}, or slmtok.from_tiktoken({source!r}, pattern=…)"
+        if is_export:
+            fix = command if beside.is_file() else f"copy the side file of the same export to {beside}, then {command}"
         raise WrongFormat(
             f"{source} is a .tiktoken rank file, not a tokenizer file",
             where=source,
-            fix=f"{command}, or slmtok.from_tiktoken({source!r}, pattern=…)",
+            fix=fix,
             path=source,
         )
     if data.startswith(b"\xef\xbb\xbf"):

@@ -212,11 +212,7 @@ class Vocabulary:
         example = part_of_size(n_vocab, self.n_vocab)
         n_vocab = check_int("n_vocab", n_vocab, -(10**100), 10**100, example=example)
         if self.layout == "foreign":
-            raise InvalidTokens(
-                "a foreign vocabulary has no prefix of its own",
-                limit="layout own",
-                fix="train a vocabulary of your own with slmtok.train",
-            )
+            raise foreign_ids("cut")
         if n_vocab < FIRST_LEARNED:
             raise vocabulary_too_small(n_vocab, self.scheme, option="n_vocab", example=example)
         if n_vocab > self.n_vocab:
@@ -244,6 +240,15 @@ def part_of_size(value: object, n_vocab: int) -> int:
     except ValueError:
         share = 0.5
     return max(FIRST_LEARNED, int(n_vocab * (share if 0 < share < 1 else 0.5)))
+
+
+def foreign_ids(change: str) -> InvalidTokens:
+    """The error for a vocabulary of layout `foreign` that would have to change."""
+    return InvalidTokens(
+        f"a tokenizer of another library keeps its ids, which cannot be {change}",
+        limit="tokenizers that slmtok trained (layout own, not foreign)",
+        fix="train one: slmtok.train('corpus.txt', vocab_size=8192)",
+    )
 
 
 def vocabulary_too_small(

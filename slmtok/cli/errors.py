@@ -165,12 +165,12 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         is_name = isinstance(named, str) and not os.path.exists(named)  # noqa: PTH110
         limit = RUN_IS if name.startswith("RUN") and is_name else None
     elif isinstance(error, click.BadParameter):
-        from slmtok.cli.wrong_values import valid_value
+        from slmtok.cli.wrong_values import one_of, valid_value
 
         name = parameter_name(error.param)
         fact = f"{name} {error.message}"
         if numbers := getattr(error.__cause__, "numbers", ()):
-            fix = ", or ".join(f"{name} {number}" for number in numbers)
+            fix = one_of(name, numbers, context)
         else:
             fix = with_tokenizer_first(context, error.message) or valid_value(name, error, context) or fix
             if not name.startswith("-"):

@@ -11,13 +11,21 @@ from slmtok import atomic
 from slmtok.cli.arguments import OUTPUT_FLAGS, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_file, check_is_folder_name, text_files
-from slmtok.cli.options import command, instead, option, options_of, output_options, tokenizer_argument
+from slmtok.cli.options import (
+    arguments_of_command,
+    command,
+    instead,
+    option,
+    options_of,
+    output_options,
+    tokenizer_argument,
+)
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import compared_ids
-from slmtok.errors import MissingInput, OptionError
+from slmtok.errors import Inexpressible, MissingInput, OptionError
 from slmtok.file_kinds import is_run
-from slmtok.files import read_limited
+from slmtok.files import free_name, read_limited
 from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.formats.export import TARGETS
 from slmtok.formats.foreign_files import MERGES, READ_PAIR, VOCABULARY, foreign_file, pair_code, pair_command
@@ -81,6 +89,42 @@ def export(
     """
     from slmtok.formats.export import export as write
 
+    _check_effect(output_format, name, add_eos=add_eos)
+    check_is_file(output)
+    check_is_folder_name(output)
+    _check_verification(verify_on, no_verify=no_verify)
+    tok = load(tokenizer)
+    with Progress() as progress:
+        try:
+            receipt = write(
+                tok,
+                output_format,
+                output,
+                name=name,
+                verify_on=verify_on,
+                read=read,
+                verify=not no_verify,
+                force=force,
+                progress=progress,
+                settings={"add_eos": True} if add_eos else {},
+            )
+        except Inexpressible as error:
+            raise _respelled(error, tokenizer) from None
+    checks = [f"{check['name']:<12} {check['strings']:,}" for check in receipt["checks"]]
+    rows: list[Row] = [
+        ("ids", compared_ids(receipt)),
+        ("compared", "\n".join(checks)),
+        ("files", "\n".join(receipt["files"])),
+        ("note", "\n".join(receipt["notes"])),
+    ]
+    model: tuple[str, ...] = ()
+    if is_run(tokenizer):
+        model = (f"this is the tokenizer alone; the model with it: slm export {shlex.quote(tokenizer)} -o DIR",)
+    return _outcome({"path": output, **receipt}, rows, str(Path(output)), *model)
+
+
+def _check_effect(output_format: str, name: str | None, *, add_eos: bool) -> None:
+    """Raises `OptionError` for an option that has no effect on this format."""
     if add_eos and output_format != "hf":
         raise OptionError(
             f"--add-eos has no effect for {output_format}",
@@ -95,34 +139,16 @@ def export(
             fix="leave it out; -o names the folder",
             option="name",
         )
-    check_is_file(output)
-    check_is_folder_name(output)
-    _check_verification(verify_on, no_verify=no_verify)
-    tok = load(tokenizer)
-    with Progress() as progress:
-        receipt = write(
-            tok,
-            output_format,
-            output,
-            name=name,
-            verify_on=verify_on,
-            read=read,
-            verify=not no_verify,
-            force=force,
-            progress=progress,
-            settings={"add_eos": True} if add_eos else {},
-        )
-    checks = [f"{check['name']:<12} {check['strings']:,}" for check in receipt["checks"]]
-    rows: list[Row] = [
-        ("ids", compared_ids(receipt)),
-        ("compared", "\n".join(checks)),
-        ("files", "\n".join(receipt["files"])),
-        ("note", "\n".join(receipt["notes"])),
-    ]
-    model: tuple[str, ...] = ()
-    if is_run(tokenizer):
-        model = (f"this is the tokenizer alone; the model with it: slm export {shlex.quote(tokenizer)} -o DIR",)
-    return _outcome({"path": output, **receipt}, rows, str(Path(output)), *model)
+
+
+def _respelled(error: Inexpressible, tokenizer: str) -> Inexpressible:
+    """The error; for the spelling of a special token, the command that changes it and the export of what it writes."""
+    if pair := error.fields.get("spelling"):
+        output = free_name(Path(tokenizer).name if Path(tokenizer).is_file() else "tok.json")
+        words = (output if word == tokenizer else word for word in arguments_of_command())
+        respell = shlex.join(["slmtok", "set-special", tokenizer, str(pair), "-o", output])
+        error.fix = f"{respell} && {shlex.join(['slmtok', 'export', *words])}"
+    return error
 
 
 def _second_file(value: str | None, arguments: Sequence[str]) -> str:
@@ -196,6 +222,7 @@ def import_(
         ("n_vocab", f"{receipt['tokenizer']['n_vocab']:,}"),
         ("fingerprint", receipt["tokenizer"]["fingerprint"]),
         ("receipt", receipt_path),
+        ("note", "\n".join(receipt["notes"])),
     ]
     return _outcome({"path": output, "receipt": receipt_path, "layout": layout, **receipt}, rows, output)
 

@@ -16,7 +16,7 @@ from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.corpus.formats import is_corpus_name
-from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
+from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable, WrongFormat
 from slmtok.file_content import HEAD_BYTES, is_text
 from slmtok.files import free_name, missing_input, read_file, read_limited
 from slmtok.formats.foreign_files import foreign_file
@@ -148,7 +148,9 @@ def _verify_file(path: str, deep: bool, tokenizer: str) -> dict[str, Any]:
         _, check = _KINDS.get(kind, _KINDS[file_kinds.TOKENIZER])
         what = check(path, deep)
     except SlmtokError as error:
-        checked = not isinstance(error, (MissingInput, Unreadable))
+        # A file of another kind need not be damaged; within the file or folder that is checked it is a fault.
+        is_other = isinstance(error, WrongFormat) and error.fields.get("path") == path
+        checked = not is_other and not isinstance(error, (MissingInput, Unreadable))
         code = ANSWER_NO if checked else FAILED
         return {"path": path, "ok": False, "checked": checked, "error": error_dict(error), "code": code}
     return {"path": path, "ok": True, "checked": True, "what": what, "code": DONE}
@@ -173,7 +175,7 @@ def _kind_of(path: str) -> str:
         return packed.KIND
     kind = file_kinds.kind_of(file_kinds.read_head(path))
     if kind in ("slmtok-shards", "slmtok-layout"):
-        raise CorruptFile(
+        raise WrongFormat(
             f"{path} is the manifest of packed data",
             limit="the manifest is read with the shards beside it",
             fix=f"name the folder: {Path(path).parent}",

@@ -16,7 +16,7 @@ from slmtok.cli.arguments import arguments_of, command_line, is_packed, options_
 from slmtok.cli.files import document_range, names_tokenizer
 from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
-from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.errors import MissingInput, OptionError, WrongFormat
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import SHARD, is_run, kind_of_file, lacks_of_run
 from slmtok.files import free_name, read_file
@@ -46,7 +46,7 @@ _OTHER_FOLDERS = (
 def open_data(path: str) -> Data | None:
     """The packed data at a path: a folder, or a token file in a known layout; None for any other file.
 
-    Raises `CorruptFile` for one shard of slmtok, which is unreadable without its folder, `MissingInput` for a folder
+    Raises `WrongFormat` for one shard of slmtok, which is unreadable without its folder, `MissingInput` for a folder
     without data, and what opening raises.
     """
     from slmtok.shards import open_shards
@@ -56,7 +56,7 @@ def open_data(path: str) -> Data | None:
     folder = Path(path)
     has_folder = (folder.parent / MANIFEST).is_file()
     if kind_of_file(path) == SHARD or (has_folder and folder.suffix in _SHARD_TABLES and folder.is_file()):
-        raise CorruptFile(
+        raise WrongFormat(
             f"{path} is one shard of packed data and cannot be read alone",
             where=path,
             limit="documents, tokenizer and digests are in other files of its folder",

@@ -53,9 +53,10 @@ from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_special
 from slmtok.options import CountOptions, TrainOptions
-from slmtok.specials import SPELLING, SpecialId, pairs_meant, spellings_meant
+from slmtok.specials import FIRST_LEARNED, SPELLING, SpecialId, pairs_meant, spellings_meant
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.lock import load_lock, lock_path
+from slmtok.vocabulary import foreign_ids
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,8 @@ if TYPE_CHECKING:
 
 _IDS = re.compile(r"[0-9]+([\s,]+[0-9]+)*")
 """Ids where the name of a file is expected."""
+_TABLE = re.compile(r"([^\d\s][^\n]*\n)?(?: *\d+(?:[,;\t]| {2,})[^\n]*\n?)+", re.ASCII)
+"""Lines that begin with a number, and have other columns behind it; the first line may be a heading."""
 _ID_RANGE = re.compile(r"([0-9]+)[-:]([0-9]+)")
 """The same for all ids from one to another."""
 _EXTEND_SKIPS = ("vocab_size", "scheme", "pattern", "tie_break", "special", "spill_dir")
@@ -106,6 +109,17 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
     return Outcome(result, summary=lambda: print_rows(listed, title=f"{output}: scheme {after.scheme}"))
 
 
+def _load_own(tokenizer: str, corpus: Sequence[str], size: int | None, output: str, *, force: bool) -> Tokenizer:
+    """A tokenizer whose ids may change. Raises `InvalidTokens` for an imported one; the fix trains one."""
+    loaded = load(tokenizer)
+    if loaded.vocabulary.layout == "foreign":
+        error = foreign_ids("changed")
+        words = ["slmtok", "train", *corpus, "--vocab", str(max(size or loaded.n_vocab, FIRST_LEARNED)), "-o", output]
+        error.where, error.fix = tokenizer, shlex.join([*words, *["--force"] * force])
+        raise error
+    return loaded
+
+
 def _unused_on(tokenizer: str) -> list[str]:
     """`--unused-on` with each file that a tokenizer was trained on, which its lock names; else with a placeholder."""
     files: list[str] = []
@@ -138,7 +152,7 @@ def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     output = output.replace(VOCAB_PLACEHOLDER, str(size))
     set_outputs([output])
     _check([tokenizer], output, output + ID_MAP_SUFFIX, force=force)
-    before = load(tokenizer)
+    before = _load_own(tokenizer, ["CORPUS"], size, output, force=force)
     after = slmtok.slice(before, size)
     ids = np.arange(before.n_vocab, dtype=np.int64)
     id_map = _write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
@@ -181,7 +195,7 @@ def extend(
     )
     _refuse_spellings(tokenizer, corpus, output)
     _check([tokenizer], output, force=force)
-    before = load(tokenizer)
+    before = _load_own(tokenizer, corpus, size, output, force=force)
     check_larger(size, before.n_vocab)
     options = replace(options, vocab_size=size)
     with Progress() as progress:
@@ -272,11 +286,13 @@ def prune(
     """Remove tokens from a tokenizer; a token that is part of another one stays until that one is removed."""
     _check([tokenizer, *filter(None, [ids])], output, output + ID_MAP_SUFFIX, force=force)
     if ids is not None and (unused_on or keep is not None):
-        other = "--unused-on" if unused_on else "--keep"
+        fix = "leave --keep out, or name a text by --unused-on in place of --ids"
+        if unused_on:
+            fix = "leave --ids or --unused-on out" if keep is None else "leave --ids out"
         raise OptionError(
-            f"--ids together with {other}",
+            f"--ids together with {'--unused-on' if unused_on else '--keep'}",
             limit="--ids FILE, or --unused-on TEXT with or without --keep N",
-            fix=f"leave --ids or {other} out",
+            fix=fix,
             option="ids",
         )
     if ids is None and not unused_on:
@@ -286,7 +302,7 @@ def prune(
             fix=shlex.join(["slmtok", "prune", *arguments_of_command(), *_unused_on(tokenizer)]),
             option="unused_on",
         )
-    before = load(tokenizer)
+    before = _load_own(tokenizer, ["CORPUS"], keep, output, force=force)
     if ids is not None:
         listed = read_id_list(ids, before.fingerprint)
         try:
@@ -386,12 +402,16 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
             "",
         )
         tokenizer = next(filter(names_tokenizer, arguments_of_command()), "TOK")
+        fix = f"name a file with one id a line; slmtok vocab {shlex.quote(tokenizer)} lists the ids"
+        if _TABLE.fullmatch(text):
+            name = free_name("prune-ids.txt")
+            leading = f"grep -oE '^ *[0-9]+' {shlex.quote(path)} > {name} && {_with_ids(name, path)}"
+            fix = f"where the first number of each line is the id to remove: {leading}"
         raise CorruptFile(
             f"{path} is not a list of ids",
             where=f"--ids{'' if text.lstrip().startswith(('[', '{')) else wrong}",
             limit="one id a line, a JSON list, or an object with a list under 'ids'",
-            fix=f"name a file with one id a line; slmtok vocab {shlex.quote(tokenizer)} lists the ids, "
-            f"and slmtok vocab {shlex.quote(tokenizer)} | awk '{{print $1}}' the ids alone",
+            fix=fix,
             path=path,
         ) from None
     recorded = content.get("fingerprint", fingerprint) if isinstance(content, dict) else fingerprint
@@ -464,9 +484,24 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     vocabulary = before.vocabulary.with_specials(specials)
     after = Tokenizer(vocabulary, options=before.options, provenance=before.provenance)
     after.save(output, force=force)
+    add_notes(note for role, text in names.items() if (note := _spelling_note(before, role, text)))
     named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
     return _outcome(before, after, output, [("specials", listed)], {"specials": named})
+
+
+def _spelling_note(tokenizer: Tokenizer, role: str, text: str) -> str | None:
+    """What a spelling does that text has for itself, or that spaces are part of; None for others."""
+    if text != text.strip() and text.strip():
+        return f"the spelling {text!r} of {role} begins or ends with a space; {text.strip()!r} in a text is not it"
+    is_token = tokenizer.token_id(text.encode()) is not None
+    if not is_token and not (text.isalpha() and text.islower()):
+        return None
+    what = "an ordinary token" if is_token else "an ordinary word"
+    return (
+        f"{role} is spelled {text!r}, which is {what}: with --allow-special {role} it is the special token "
+        f"wherever it stands in a text, within words too"
+    )
 
 
 def _without_alias(names: Mapping[str, str], specials: Specials, line: str) -> str | None:

@@ -40,7 +40,10 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
     if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
         fix = f"{similar_file(rest[0]) or 'check the name'}, or add a space if it is text"
         raise MissingInput(f"no file {rest[0]!r}", fix=fix, path=rest[0])
-    if len(rest) == 2 and (_HUB_NAME.fullmatch(rest[0]) or (_NAME.fullmatch(rest[0]) and similar_encoding(rest[0]))):
+    is_misspelt = len(rest) > 1 and Path(rest[0]).suffix != "" and similar_file(rest[0]) is not None
+    if is_misspelt or (
+        len(rest) == 2 and (_HUB_NAME.fullmatch(rest[0]) or (_NAME.fullmatch(rest[0]) and similar_encoding(rest[0])))
+    ):
         raise missing_tokenizer(missing_input(rest[0]), rest[0])
     if len(rest) > 1:
         raise OptionError(

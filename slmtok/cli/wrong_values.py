@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -28,6 +30,7 @@ from slmtok.files import free_name
 from slmtok.foreign_options import closest
 from slmtok.sizes import parse_size
 from slmtok.specials import FIRST_LEARNED, pairs_meant
+from slmtok.vocabulary import part_of_size
 
 if TYPE_CHECKING:
     from slmtok.cli.options import UnknownChoiceError
@@ -97,6 +100,8 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{name} {found[3]}"
     words = example_words(command)
     flags = param.opts if isinstance(param, click.Option) else []
+    if sized := _size_meant(name, value, context):
+        return f"{sized}{size}"
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
     return f"{name} {example}, for instance{size}" if example else None
 
@@ -203,25 +208,70 @@ def _with_output(context: click.Context, words: list[str], output: str | None = 
 
 def _share_meant(name: str, value: str, context: click.Context) -> str | None:
     """The remedy for a share in the place of a number: of ids, of probability or of the documents. Else None."""
-    from slmtok.cli.files import names_tokenizer
-    from slmtok.opening import load
-
-    found, options = _SHARE.fullmatch(value), options_by_flag(context.command)
-    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-    if not 0 < share < 1:
+    options = options_by_flag(context.command)
+    if not (share := _share(value)):
         return None
     if name == "--top-k" and "--top-p" in options:
         return f"--top-p {share:g}"
     if name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens") and "--sample" in options:
         return f"--sample {value}, a share of the documents"
-    given = next((each for each in arguments_of(context) if names_tokenizer(each)), None)
-    if name not in ("--keep", "--vocab") or given is None:
+    return _size_meant(name, value, context)
+
+
+def _share(value: str) -> float:
+    """The share that a value is, as a number or in percent; 0 for a value that is none between 0 and 1."""
+    found = _SHARE.fullmatch(value)
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    return share if share < 1 else 0.0
+
+
+def one_of(name: str, numbers: Sequence[int | str], context: click.Context) -> str:
+    """The option with each of the numbers that may be meant; of sizes with those that suit the tokenizer."""
+    changed = _tokenizer_changed(name, context)
+    if changed is None:
+        return ", or ".join(f"{name} {number}" for number in numbers)
+    n_vocab, is_larger = changed.n_vocab, changed.is_larger
+    fitting = [each for each in map(int, numbers) if (each > n_vocab if is_larger else FIRST_LEARNED <= each < n_vocab)]
+    sizes = ", or ".join(f"{name} {number}" for number in fitting)
+    return sizes or _size_meant(name, "", context) or ""
+
+
+def _size_meant(name: str, value: str, context: click.Context) -> str | None:
+    """A size that suits the tokenizer which the command changes: the one that is meant, else an example."""
+    changed = _tokenizer_changed(name, context)
+    if changed is None:
         return None
-    try:
-        n_vocab = load(given).n_vocab
-    except SlmtokError:
-        return None
-    return f"{name} {max(FIRST_LEARNED, round(share * n_vocab))}, of the {n_vocab} ids that {given} has"
+    n_vocab = changed.n_vocab
+    if not changed.is_larger:
+        example = "" if _share(value) else "for instance, "
+        return f"{name} {part_of_size(value, n_vocab)}, {example}of the {n_vocab} ids that {changed.path} has"
+    if more := _MORE.fullmatch(value):
+        return f"{name} {n_vocab + int(more[1])}, {more[1]} more than the {n_vocab} of {changed.path}"
+    return f"{name} {n_vocab + n_vocab // 2}, for instance: more than the {n_vocab} ids that {changed.path} has"
+
+
+_MORE = re.compile(r"\+ ?([1-9]\d{0,8})", re.ASCII)
+"""A number of ids besides those that are there."""
+
+
+class _Changed(NamedTuple):
+    """The tokenizer that a command makes smaller or larger."""
+
+    path: str
+    n_vocab: int
+    is_larger: bool
+
+
+def _tokenizer_changed(name: str, context: click.Context) -> _Changed | None:
+    """The tokenizer whose new size the option `name` says; None for other options, and where none is named."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.opening import load
+
+    is_size = name in ("--keep", "--vocab") and any(each.name == "tokenizer" for each in context.command.params)
+    given = next((each for each in arguments_of(context) if is_size and names_tokenizer(each)), None)
+    with suppress(SlmtokError):
+        return None if given is None else _Changed(given, load(given).n_vocab, context.info_name == "extend")
+    return None
 
 
 def _thousands(text: str) -> int | None:

@@ -37,7 +37,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Origin:
-    """One format that `slmtok import` reads: detection, reader, and the library that encodes with the file."""
+    """One format that `slmtok import` reads: detection, reader, and the library that encodes with the file.
+
+    notes: what the file does not record, for the receipt.
+    """
 
     name: str
     summary: str
@@ -45,6 +48,7 @@ class Origin:
     looks_like: Callable[[bytes], bool]
     read: Callable[..., Tokenizer]
     open: Callable[[Path, Tokenizer], Encode]
+    notes: Callable[..., tuple[str, ...]] | None = None
 
 
 def refuse_silent_merges(tokenizer: Tokenizer, target: str) -> None:

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from slmtok.file_content import HEAD_BYTES, content_of
+from slmtok.file_content import HEAD_BYTES, content_of, is_text
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import free_name, read_limited
 
@@ -32,6 +32,9 @@ _EXPANDED = re.compile(r'[$`!"\\]')
 """What a shell does not keep in double quotes."""
 _SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f](<unk>|<pad>|<s>)")
 """The first piece of a SentencePiece model, which is a protobuf message."""
+_SENTENCEPIECE_LIST = re.compile(rb"(<unk>|<pad>|<s>)\t-?[0-9.]+\r?\n")
+"""The first line of the list beside such a model: a piece and its score."""
+_MINBPE = b"minbpe v1"
 _MERGES = re.compile(rb"(\S+ \S+\r?\n){3}")
 _WORDPIECE = re.compile(rb"\[PAD\]\r?\n|\[UNK\]\r?\n")
 
@@ -57,8 +60,12 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
     name, begin = Path(path).name, data.lstrip()[:1]
     if not data.strip():
         return ForeignFile("empty", "name another file, or fetch it again")
-    if _SENTENCEPIECE.match(data) or (name.endswith(".model") and begin != b"{"):
+    if data.startswith(_MINBPE):
+        return ForeignFile("a model of minbpe", f"train a tokenizer on the same text: {train_own()}")
+    if _SENTENCEPIECE.match(data) or (name.endswith(".model") and not is_text(data[:HEAD_BYTES]) and begin != b"{"):
         return ForeignFile("a SentencePiece model", _not_supported())
+    if _SENTENCEPIECE_LIST.match(data):
+        return ForeignFile("the vocabulary of a SentencePiece model", _not_supported())
     if _WORDPIECE.match(data):
         return ForeignFile("the vocabulary of a WordPiece tokenizer", _not_supported())
     if name in _SETTINGS and begin == b"{" and kind_of(data) not in NAMES:

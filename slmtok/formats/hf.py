@@ -181,8 +181,9 @@ def check(tokenizer: Tokenizer) -> None:
                 f"special token {text!r} has the name of the ordinary token {token!r}",
                 where="export to hf",
                 limit="one id a name",
-                fix=f"slmtok set-special tok.json {special.role}='<|{special.role}|>'",
+                fix=f"tok = tok.with_special({special.role!r}, '<|{special.role}|>')",
                 id=special.id,
+                spelling=f"{special.role}=<|{special.role}|>",
             )
         # `ignore_merges` looks pieces up among all names.
         if tokenizer.scheme in _WHOLE_PIECES and len(split(text)) == 2:

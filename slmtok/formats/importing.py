@@ -62,7 +62,9 @@ def import_file(
             if pattern is not None:
                 error.fix = ("leave ", Setting("pattern"), " out where the file records one, or name another")
             raise
-    return tokenizer, receipt(tokenizer, "import", chosen, compared, {file.name: data}, generated=not verify_on)
+    notes = () if chosen.notes is None else chosen.notes(data, str(file), tokenizer, pattern=pattern)
+    files = {file.name: data}
+    return tokenizer, receipt(tokenizer, "import", chosen, compared, files, generated=not verify_on, notes=notes)
 
 
 def _resolve(source: str) -> Path:

@@ -56,9 +56,13 @@ def role_of(text: str) -> str:
 
 def is_own(tokens: Sequence[bytes | None], specials: Mapping[str, int]) -> bool:
     """Whether a table has our layout. `tokens` by id; `specials`: spelling -> id."""
+    return sorted(specials.values()) == list(range(N_SPECIALS)) and has_own_ids(tokens)
+
+
+def has_own_ids(tokens: Sequence[bytes | None]) -> bool:
+    """Whether the ordinary tokens of a table have the ids of our layout."""
     return (
-        sorted(specials.values()) == list(range(N_SPECIALS))
-        and len(tokens) >= FIRST_LEARNED
+        len(tokens) >= FIRST_LEARNED
         and all(token is None for token in tokens[:N_SPECIALS])
         and all(tokens[FIRST_BYTE + byte] == bytes((byte,)) for byte in range(256))
         and all(token is not None and len(token) > 1 for token in tokens[FIRST_LEARNED:])

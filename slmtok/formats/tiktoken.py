@@ -41,7 +41,7 @@ from slmtok.errors import (
 )
 from slmtok.files import read_limited
 from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
-from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
+from slmtok.formats.own_layout import foreign_specials, has_own_ids, is_own, own_vocabulary
 from slmtok.json_files import corrupt, parse
 from slmtok.model_encodings import encoding_meant
 from slmtok.specials import FIRST_LEARNED, Specials
@@ -157,6 +157,8 @@ def from_tiktoken(
     tokens, encoding, digest = _tokens(name_or_path)
     spec = pattern or (encoding.pattern if encoding else None)
     if spec is None:
+        if has_own_ids(tokens):
+            raise _without_side(Path(name_or_path))
         raise OptionError(
             f"{str(name_or_path)!r} is a rank file, which does not tell its split pattern",
             fix=(Setting("pattern", "cl100k"), ", or the pattern of its encoding"),
@@ -194,6 +196,20 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
         _check_digest(path, digest, named.sha256)
     tokens = _engine.read_ranks(data, MAX_IDS)
     return tokens or _by_id(read_ranks(data, source=str(path))), encoding, digest
+
+
+def _without_side(path: Path) -> SlmtokError:
+    """The error for the rank file of an export alone, whose pattern and special tokens are in the side file."""
+    beside, limit = path.with_suffix(".json"), "its pattern and its special tokens are in its side file"
+    if beside.is_file() and _is_side(read_limited(beside, "tokenizer file")):
+        fix = f"from slmtok.formats.importing import import_file; tok = import_file({str(path)!r})[0]"
+        return OptionError(f"{str(path)!r} is the rank file of an export", limit=limit, fix=fix, option="pattern")
+    return MissingInput(
+        f"{str(path)!r} is the rank file of an export of slmtok, and its side file {str(beside)!r} is missing",
+        limit=limit,
+        fix=f"copy the side file of the same export to {beside}",
+        path=str(beside),
+    )
 
 
 def _unknown_source(name: str) -> Exception:
@@ -528,12 +544,7 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
 
     Raises `CorruptFile`, `OptionError` for a pattern other than that of the side file, and as `from_tiktoken`.
     """
-    side, beside, ranks = _side(data, source), Path(source).with_suffix(".json"), Path(source)
-    if side is not None:
-        ranks = ranks.parent / side["ranks"]
-    elif beside.is_file():
-        side = _side(read_limited(beside, "tokenizer file"), str(beside))
-        source = str(beside) if side else source
+    side, source, ranks = _side_of(data, source)
     if side is None:
         return as_own(from_tiktoken(source, pattern=pattern))
     _check_pattern(pattern, side, source)
@@ -551,6 +562,30 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
             path=source,
         )
     return as_own(tokenizer)
+
+
+def _side_of(data: bytes, source: str) -> tuple[dict[str, Any] | None, str, Path]:
+    """(the side file of `source`, its path, the rank file); of a rank file alone, (None, its path, its path)."""
+    path = Path(source)
+    if (side := _side(data, source)) is not None:
+        return side, source, path.parent / side["ranks"]
+    beside = path.with_suffix(".json")
+    side = _side(read_limited(beside, "tokenizer file"), str(beside)) if beside.is_file() else None
+    return side, source if side is None else str(beside), path
+
+
+def notes(data: bytes, source: str, tokenizer: Tokenizer, *, pattern: str | None = None) -> tuple[str, ...]:
+    """What an import took from the caller, as the file does not record it, and what it lacks."""
+    if pattern is None or _side_of(data, source)[0] is not None:
+        return ()
+    found = [f"the pattern is the one that was given: {source} records none, and no comparison can prove it"]
+    encoding = ENCODINGS.get(str(tokenizer.provenance["source"]).removeprefix("tiktoken:"))
+    if encoding is not None and tokenizer.pattern.name != encoding.pattern:
+        found.append(f"{source} is the rank file of {encoding.name}, whose pattern is {encoding.pattern}")
+    if has_own_ids(tokenizer.vocabulary.token_table):
+        beside = Path(source).with_suffix(".json")
+        found.append(f"{source} is the rank file of an export of slmtok: the special tokens are in {beside}, not here")
+    return tuple(found)
 
 
 def _check_pattern(pattern: str | None, side: Mapping[str, Any], source: str) -> None:
@@ -603,7 +638,7 @@ TARGET = Target(
     check=check,
     files=files,
     open=open_export,
-    notes=("encode_ordinary was compared; encode refuses text that spells a special token",),
+    notes=("the ids are those of encode_ordinary; encode refuses text that spells a special token",),
 )
 ORIGIN = Origin(
     "tiktoken",
@@ -612,4 +647,5 @@ ORIGIN = Origin(
     looks_like=looks_like,
     read=read,
     open=open_source,
+    notes=notes,
 )

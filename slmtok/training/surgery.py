@@ -18,7 +18,7 @@ import numpy as np
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
 from slmtok.checks import U64, are_texts, check_int, refuse_masked
-from slmtok.errors import InvalidTokens, Message, OptionError, Setting, VocabularyTooSmall, WrongType
+from slmtok.errors import Message, OptionError, Setting, VocabularyTooSmall, WrongType
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.path_arguments import inputs_and_output
 from slmtok.schemes import SCHEMES
@@ -27,7 +27,7 @@ from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 from slmtok.training.api import check_no_reading, count, require_text
 from slmtok.training.counts import BLOCK_PIECES, PretokenCounts
 from slmtok.training.learn import learn_more
-from slmtok.vocabulary import part_of_size, vocabulary_too_small
+from slmtok.vocabulary import foreign_ids, part_of_size, vocabulary_too_small
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -310,11 +310,7 @@ def prune(
 
 def _check_own(vocabulary: Vocabulary) -> None:
     if vocabulary.layout == "foreign":
-        raise InvalidTokens(
-            "a foreign vocabulary keeps its own ids and cannot be changed",
-            limit="layout own",
-            fix="train a vocabulary of your own with slmtok.train",
-        )
+        raise foreign_ids("changed")
 
 
 def _check_keep(keep: int, vocabulary: Vocabulary) -> int:

@@ -111,7 +111,7 @@ CASES = {
     "prune tok.json --ids r.jsonl -o x": (1, "fix:   name a file with one id a line; slmtok vocab tok.json lists the"),
     "export tok.json --output-format gguf -o x": (2, "which converters to and from gguf know; slmtok has no gguf\n"),
     "encode a.txt -t tok": (1, "fix:   tok.json\n"),
-    "prune tok.json --unused-on a.txt --keep 100% -o x": (2, "fix:   --keep 4096, for instance"),
+    "prune tok.json --unused-on a.txt --keep 100% -o x": (2, "fix:   --keep 272, for instance, of the 280 ids"),
     "prune tok.json --unused-on a.txt --keep 0.99 -o x": (2, "fix:   --keep 277, of the 280 ids that tok.json has\n"),
     "set-special tok.json user <|user|> -o x": (2, "fix:   slmtok set-special tok.json 'user=<|user|>' -o x\n"),
     "set-special tok.json user:<|user|> -o x": (2, "fix:   slmtok set-special tok.json 'user=<|user|>' -o x\n"),
@@ -139,7 +139,7 @@ CASES = {
     "sample-corpus --bytes 10 -o x": (2, "error: --bytes 10 is less than one story\n"),
     "sample-corpus -o x.txt.gz": (2, "fix:   -o x.txt\n"),
     "sample-corpus -o x.jsonl": (2, "fix:   -o x.txt\n"),
-    "show tok.jsn Once": (2, "fix:   check the name, or put quotes around the text\n"),
+    "show tok.jsn Once": (1, "fix:   check the name: there is 'tok.json'\n"),
     "extend tok.json a.txt --vocab 300 --mix a=2 -o x": (
         2,
         "fix:   --domain 'a=a.*', with the text that is counted: globs of its files; of 1, a.* matches 1\n",

@@ -108,10 +108,11 @@ def test_rank_files() -> None:
 def test_a_rank_file_does_not_tell_its_pattern(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     export(bpe400, "tiktoken", tmp_path / "mine", verify=False)
     ranks = (tmp_path / "mine" / "mine.tiktoken").rename(tmp_path / "alone.tiktoken")
-    with pytest.raises(OptionError, match="does not tell its split pattern"):
+    with pytest.raises(MissingInput, match=r"rank file of an export of slmtok, and its side file .*alone.json' is"):
         import_file(ranks)
     tok, receipt = import_file(ranks, pattern="slm")
     assert receipt["mismatches"] == 0
+    assert "the pattern is the one that was given" in receipt["notes"][0]
     assert tok.encode_list("Once upon a time") == bpe400.encode_list("Once upon a time")
 
 

@@ -1,0 +1,76 @@
+"""Spellings of special tokens on the command line: spaces around them, and words that text has for itself."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+import slmtok as package
+
+TEXT = "the cat is walking and singing in the morning. " * 20
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with a text and a tokenizer, with a token `ing`; it is the working folder."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    tok = package.train("a.txt", vocab_size=295)
+    assert tok.token_id(b"ing") is not None
+    tok.save("tok.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["user = <|user|>"], ["user=<|user|>"]),
+        (["user =<|user|>", "tool = <|tool|>"], ["user=<|user|>", "tool=<|tool|>"]),
+        (["user = "], ["user=<|user|>"]),
+    ],
+)
+def test_spaces_around_the_sign_are_no_part_of_role_and_spelling(slmtok, here, given, meant) -> None:
+    ran = slmtok("set-special", "tok.json", *given, "-o", "chat.json")
+    line = shlex.join(["slmtok", "set-special", "tok.json", *meant, "-o", "chat.json"])
+    assert (ran.code, ran.err.splitlines()[-1]) == (2, f"  fix:   {line}")
+    assert not Path("chat.json").exists()
+    ran = slmtok(*shlex.split(line)[1:])
+    assert (ran.code, ran.err) == (0, "")
+    assert package.load("chat.json").specials.text("user") == "<|user|>"
+
+
+def test_spaces_in_training(slmtok, here) -> None:
+    ran = slmtok("train", "a.txt", "--vocab", "280", "--special", "user = <|user|>", "-o", "new.json")
+    assert ran.err.endswith("  fix:   --special 'user=<|user|>'\n")
+
+
+@pytest.mark.parametrize(
+    ("pair", "note"),
+    [
+        ("user=ing", "user is spelled 'ing', which is an ordinary token: with --allow-special user it is "),
+        ("user=person", "user is spelled 'person', which is an ordinary word: with --allow-special user it is "),
+        ("user= <|user|>", "the spelling ' <|user|>' of user begins or ends with a space; '<|user|>' in a text is "),
+        ("user=<|user|>", ""),
+        ("user=[USER]", ""),
+        ("user=USER:", ""),
+    ],
+)
+def test_a_spelling_that_text_has_for_itself_is_noted(slmtok, here, pair, note) -> None:
+    ran = slmtok("set-special", "tok.json", pair, "-o", "chat.json")
+    assert (ran.code, ran.err.startswith(f"note: {note}")) == (0, bool(note))
+    assert bool(ran.err) == bool(note)
+
+
+def test_the_export_of_such_a_spelling_leads_to_one_with_another(slmtok, here) -> None:
+    assert slmtok("set-special", "tok.json", "user=ing", "-o", "chat.json").code == 0
+    ran = slmtok("export", "chat.json", "--output-format", "hf", "-o", "out", "--no-verify")
+    assert (ran.code, Path("out").exists()) == (1, False)
+    fix = ran.err.splitlines()[-1].removeprefix("  fix:   ")
+    assert fix == (
+        "slmtok set-special chat.json 'user=<|user|>' -o chat-2.json && "
+        "slmtok export chat-2.json --output-format hf -o out --no-verify"
+    )
+    for line in fix.split(" && "):
+        assert slmtok(*shlex.split(line)[1:]).code == 0
+    assert Path("out/tokenizer.json").exists()
