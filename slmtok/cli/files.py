@@ -17,7 +17,7 @@ import click
 from slmtok import atomic
 from slmtok.cli.output import EACH, Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
-from slmtok.errors import OptionError, Setting
+from slmtok.errors import MissingInput, OptionError, Setting
 from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.path_arguments import folder_meant
@@ -220,8 +220,8 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
+    from slmtok.cli.corpus_notes import corpus_notes, explain_list
     from slmtok.corpus import find
-    from slmtok.corpus.contents import ids_among, json_lines_among
 
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
@@ -231,18 +231,10 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     except OptionError as error:
         _name_tokenizer(error)
         raise
-    notes = [f"--exclude {shlex.quote(glob)} matches no file of the corpus" for glob in found.unused_globs]
-    if path := json_lines_among(found, read):
-        name = "stdin" if path == STDIO else path
-        notes.append(
-            f"{name} looks like JSON lines, and its JSON was read as text; "
-            f"{again_with('--format jsonl')} for the text of its records"
-        )
-    if path := ids_among(found, read):
-        notes.append(
-            f"{path} looks like lines of ids, and its digits were read as text; name the text that was encoded"
-        )
-    add_notes(notes)
+    except MissingInput as error:
+        explain_list(error)
+        raise
+    add_notes(corpus_notes(found, read))
     return found
 
 
@@ -260,14 +252,6 @@ def add_notes(notes: Iterable[str]) -> None:
     """Adds to the notes with which the running command ends; each comes once."""
     if context := click.get_current_context(silent=True):
         context.meta["warnings"] = tuple(dict.fromkeys([*context.meta.get("warnings", ()), *notes]))
-
-
-def again_with(options: str) -> str:
-    """`run it again with OPTIONS`, and with --force where the command has written a file by then."""
-    context = click.get_current_context(silent=True)
-    given = context.params if context else {}
-    is_written = "force" in given and given.get("output") not in (None, STDIO)
-    return f"run it again with {options}{' --force' if is_written else ''}"
 
 
 def counts_among(paths: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.contents import check_texts, records_among, refuse_own_files
+from slmtok.corpus.contents import check_texts, markup_among, records_among, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.globs import matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
@@ -80,7 +80,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     _refuse_compressed_twins(kept)
     refuse_own_files([os.fspath(each) for each in given], kept, options)
     check_texts(kept, options)
-    check_fields(kept, options, partial(records_among, kept, options))
+    check_fields(kept, options, partial(records_among, kept, options), partial(markup_among, kept, options))
     return kept
 
 

@@ -97,3 +97,85 @@ def test_a_file_and_its_compressed_form_are_one(slmtok) -> None:
         assert fix_of(slmtok, f"count {corpus} -o ../x.counts") == "--exclude docs.jsonl.gz"
     Path("docs.jsonl.gz").write_bytes(gzip.compress(b'{"text": "another text of this name"}\n'))
     assert slmtok("count", "docs.jsonl", "docs.jsonl.gz", "-o", "x.counts").code == 0
+
+
+def test_a_list_of_files_is_no_corpus(slmtok) -> None:
+    for name in ("a.txt", "b.txt"):
+        Path(name).write_text(SENTENCE * 40)
+    Path("files.txt").write_text("a.txt\nb.txt\n")
+    line = "slmtok train $(cat files.txt) --vocab 290 -o new.json"
+    for given in ("files.txt", "@files.txt"):
+        assert fix_of(slmtok, f"train {given} --vocab 290 -o new.json") == line
+    ran = slmtok("train", "files.txt", "--vocab", "272", "-o", "new.json")
+    note = "note: the lines of files.txt are names of files, and these names were read as text; "
+    assert note + "slmtok train $(cat files.txt) --vocab 272 -o new.json --force\n" in ran.err
+    assert "names of files" not in slmtok("count", "files.txt", "--format", "text", "-o", "x.counts").err
+    Path("a b.txt").write_text(SENTENCE)
+    Path("files.txt").write_text("a.txt\na b.txt\n")
+    assert fix_of(slmtok, "count @files.txt -o y.counts") == "name the files that files.txt lists"
+    Path("files.txt").write_text("a.txt\nno file\n")
+    assert "names of files" not in slmtok("count", "files.txt", "-o", "y.counts").err
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "language"),
+    [("a.xml", "<?xml version='1.0'?>", "XML"), ("b.xml", "<TEI>", "XML"), ("c", "\n<!DOCTYPE html>\n<html>", "HTML")],
+)
+def test_markup_is_named(slmtok, name: str, begin: str, language: str) -> None:
+    Path(name).write_text(begin + "".join(f"<p>{row}</p>\n" for row in ROWS))
+    fix = fix_of(slmtok, f"train {name} --text-key p --vocab 290 -o new.json")
+    assert fix == f"extract the text of {name} first: it is {language}, whose tags would be learned as text"
+    ran = slmtok("count", name, "-o", "x.counts")
+    assert f"note: {name} is {language}, and its tags were read as text" in ran.err
+    assert "its tags" not in slmtok("count", name, "--format", "text", "-o", "y.counts").err
+
+
+def test_a_header_that_was_read_as_text(slmtok) -> None:
+    write_rows("table.tsv", [["id", "text"], *([row[-1], row] for row in ROWS)])
+    Path("meta.csv").write_text("id,content\n" + "".join(f"1,{row}\n" for row in ROWS))
+    for name, given, meant in (
+        ("table.tsv", "--text-key=2", "--text-key text"),
+        ("table.tsv", "--text-template={1}: {2|strip}", "--text-template '{id}: {text|strip}'"),
+        ("meta.csv", "--text-key=2", "--text-key content"),
+    ):
+        ran = slmtok("count", name, given, "-o", "x.counts", "--force")
+        assert f"run it again with {meant} --force for a table with a header\n" in ran.err, ran
+        ran = slmtok("count", name, *shlex.split(meant), "-o", "x.counts", "--force", "--json")
+        assert ran.json["result"]["documents"] == len(ROWS)
+    assert "first row" not in slmtok("count", "table.tsv", "--text-key", "1", "-o", "x.counts", "--force").err
+
+
+def test_quotes_of_tsv_are_named(slmtok) -> None:
+    write_rows("quoted.tsv", [["id", "text"], *([row[-1], f'"He said ""hi"", {row}"'] for row in ROWS)])
+    ran = slmtok("count", "quoted.tsv", "-o", "x.counts")
+    fact = "note: the texts in the first rows of quoted.tsv are in quotes, which .tsv keeps as text; "
+    note = next(each for each in ran.err.splitlines() if each.startswith(fact))
+    command = note.removeprefix(fact).removesuffix(", and name it")
+    subprocess.run(command, shell=True, check=True)
+    ran = slmtok("count", "quoted.csv", "-o", "y.counts", "--json")
+    assert ran.json["result"]["bytes"] == sum(len(f'He said "hi", {row}') for row in ROWS)
+
+
+def test_the_name_of_a_folder_as_a_glob(slmtok) -> None:
+    for name in ("texts/news", "texts/old", "texts/old/deep"):
+        Path(name).mkdir(parents=True)
+        Path(name, "a.txt").write_text(SENTENCE)
+    for given, meant, documents in (
+        ("--exclude=news", "--exclude 'news/*'", 2),
+        ("--exclude=texts/old/", "--exclude 'texts/old/**'", 1),
+        ("--domain=old=old", "--domain 'old=old/**'", 3),
+    ):
+        ran = slmtok("count", "texts", given, "-o", "x.counts", "--force")
+        assert f"run it again with {meant} --force for the files below it\n" in ran.err, ran
+        ran = slmtok("count", "texts", *shlex.split(meant), "-o", "x.counts", "--force", "--json")
+        assert ran.json["result"]["documents"] == documents and "matches no file" not in ran.err
+
+
+def test_a_separator_with_white_space_that_the_text_lacks(slmtok) -> None:
+    Path("eot.txt").write_text("<|endoftext|>".join(ROWS))
+    ran = slmtok("count", "eot.txt", "--separator", "<|endoftext|>\\n", "-o", "x.counts")
+    note = "'<|endoftext|>' occurs without the white space: run it again with --separator '<|endoftext|>' --force\n"
+    assert note in ran.err, ran
+    ran = slmtok("count", "eot.txt", "--separator", "<|endoftext|>", "-o", "x.counts", "--force", "--json")
+    assert ran.json["result"]["documents"] == len(ROWS)
+    assert "white space" not in slmtok("count", "eot.txt", "--separator", "NOPE\\n", "-o", "y.counts").err
