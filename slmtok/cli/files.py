@@ -17,8 +17,8 @@ import click
 from slmtok import atomic
 from slmtok.cli.output import EACH, Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
-from slmtok.errors import MissingInput, OptionError, Setting
-from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
+from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
+from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.path_arguments import folder_meant
 from slmtok.sizes import format_bytes
@@ -46,12 +46,34 @@ def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: b
     if output != STDIO:
         _refuse_compressed_name(output)
         read = [file for name in inputs for file in (held_files(name) if os.path.isdir(name) else [name])]  # noqa: PTH112
-        atomic.check_outputs(output, *beside, inputs=read, force=force)
+        try:
+            atomic.check_outputs(output, *beside, inputs=read, force=force)
+        except OutputExists as error:
+            _keep_other_kind(error, output)
+            raise
         return
     context = click.get_current_context(silent=True)
     command = shlex.join([*context.command_path.split(), *context.meta["arguments"]]) if context else "COMMAND"
     for name in inputs:
         refuse_stdout(name, command, is_named=False)
+
+
+_WRITTEN = {
+    **dict.fromkeys(("count", "merge"), COUNTS),
+    **dict.fromkeys(("train", "extend", "slice", "prune", "set-special", "import", "reproduce"), TOKENIZER),
+}
+"""The kinds of files that commands write."""
+
+
+def _keep_other_kind(error: OutputExists, output: str) -> None:
+    """Leaves out --force where it would replace a file of another kind than the command writes, such as its corpus."""
+    context, kind = click.get_current_context(silent=True), kind_of_file(output)
+    written = _WRITTEN.get(str(context.command.name), UNKNOWN) if context else kind
+    if written == kind or (written == UNKNOWN and kind != TOKENIZER):
+        return
+    if kind in NAMES:
+        error.parts["fact"] = f"output {output!r} exists, {NAMES[kind]}"
+    error.fix = ("name another ", Setting("output"))
 
 
 def _refuse_compressed_name(output: str) -> None:
