@@ -215,10 +215,15 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
         raise OptionError(
             (Setting(name, text), " names no field, so all documents would be equal"),
             limit="at least one field in braces",
-            fix=(Setting(name, f"{{{text}}}" if str(text).isidentifier() else example),),
+            fix=(Setting(name, _template_meant(str(text)) or example),),
             option=name,
         )
     return tuple(literals), tuple(names), tuple(filters)
+
+
+def _template_meant(text: str) -> str | None:
+    """A name alone as a template, and `$3` of awk and shells as `{3}`; None for other text without a field."""
+    return f"{{{text}}}" if text.isidentifier() else re.sub(r"\$(\w+)", r"{\1}", text) if "$" in text else None
 
 
 def check_template(name: str, value: object) -> object:

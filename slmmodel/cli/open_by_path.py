@@ -429,7 +429,7 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
 
 def _note_on(corpus: Corpus) -> None:
     """A note on a separator that cuts no file."""
-    from slmtok.cli.reports import separator_note
+    from slmtok.cli.corpus_notes import separator_note
 
     if corpus.is_uncut:
         note_of_command(separator_note(corpus.options.separator or ""))
@@ -437,6 +437,7 @@ def _note_on(corpus: Corpus) -> None:
 
 def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:
     """Notes on globs that match no file."""
+    from slmtok.cli.corpus_notes import folder_meant
     from slmtok.corpus.globs import matches
     from slmtok.corpus.paths import expand
 
@@ -445,7 +446,8 @@ def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:
     found = expand(paths) if globs else []
     for option, glob in globs:
         if not any(matches(source, glob) for source in found):
-            note_of_command(f"{option}{shlex.quote(glob)} matches no file of {', '.join(paths)}")
+            fact = f"{option}{shlex.quote(glob)} matches no file of {', '.join(paths)}"
+            note_of_command(fact + folder_meant(glob, found, option))
 
 
 def note_of_command(text: str) -> None:

@@ -160,11 +160,19 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
     )
 
 
+_CUTS = ("sample", "max_doc_chars", "max_docs", "max_bytes", "max_chars")
+"""Options that leave out a part of a text."""
+
+
 def _other_reading(shards: Shards, read: ReadOptions, output: str, n_bytes: int) -> tuple[str, ...]:
     """A warning about options of reading that are not those with which the data were packed."""
     packed, given = shards.manifest["plan"]["options"]["read"], read.read_record()
     names = [name for name in ("separator", "document", "format", "text_key") if packed.get(name) != given.get(name)]
     held = sum(entry["bytes"] for entry in shards.manifest["shards"])
+    cut = [Setting(name, value) for name in _CUTS if (value := getattr(read, name)) is not None]
+    if n_bytes < held and cut:
+        shown = " ".join(map(flag_naming, cut))
+        return (f"{shown} cut this text to {n_bytes:,} bytes, and the data hold {held:,}: leave {shown} out",)
     if not held <= n_bytes <= 2 * held + 64:
         # Separators are left out of documents, and are seldom as long as them.
         return (f"the data hold {held:,} bytes of text, this text {n_bytes:,}: it is not the one that was packed",)

@@ -268,7 +268,7 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
             raise OptionError(
                 f"--bytes {size} is less than one story",
                 limit="a story has about 1 kB",
-                fix="--bytes 5000",
+                fix=f"--bytes {size or 20}MB, or --bytes 5000",
                 option="size",
             )
     if output == STDIO:

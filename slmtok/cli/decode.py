@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.cli import packed
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, again_with, check_output, document_range, writing
+from slmtok.cli.files import STDIO, check_output, document_range, writing
 from slmtok.cli.options import (
     argument,
     arguments_of_command,
@@ -22,7 +22,7 @@ from slmtok.cli.options import (
     output_options,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, counted, settings, shown
+from slmtok.cli.output import Outcome, again_with, counted, settings, shown
 from slmtok.cli.text_argument import piped
 from slmtok.errors import DocumentTooLarge, InvalidText, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
-from slmtok.cli.files import STDIO, again_with, check_output, known_size, read_texts, text_files, writing
+from slmtok.cli.files import STDIO, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
     Habit,
     argument,
@@ -30,7 +30,7 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, counted, settings
+from slmtok.cli.output import Outcome, again_with, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.cli.text_argument import eval_line, is_text, piped

@@ -17,8 +17,8 @@ import click
 from slmtok import atomic
 from slmtok.cli.output import EACH, Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
-from slmtok.errors import OptionError, Setting
-from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
+from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
+from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.path_arguments import folder_meant
 from slmtok.sizes import format_bytes
@@ -46,12 +46,34 @@ def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: b
     if output != STDIO:
         _refuse_compressed_name(output)
         read = [file for name in inputs for file in (held_files(name) if os.path.isdir(name) else [name])]  # noqa: PTH112
-        atomic.check_outputs(output, *beside, inputs=read, force=force)
+        try:
+            atomic.check_outputs(output, *beside, inputs=read, force=force)
+        except OutputExists as error:
+            _keep_other_kind(error, output)
+            raise
         return
     context = click.get_current_context(silent=True)
     command = shlex.join([*context.command_path.split(), *context.meta["arguments"]]) if context else "COMMAND"
     for name in inputs:
         refuse_stdout(name, command, is_named=False)
+
+
+_WRITTEN = {
+    **dict.fromkeys(("count", "merge"), COUNTS),
+    **dict.fromkeys(("train", "extend", "slice", "prune", "set-special", "import", "reproduce"), TOKENIZER),
+}
+"""The kinds of files that commands write."""
+
+
+def _keep_other_kind(error: OutputExists, output: str) -> None:
+    """Leaves out --force where it would replace a file of another kind than the command writes, such as its corpus."""
+    context, kind = click.get_current_context(silent=True), kind_of_file(output)
+    written = _WRITTEN.get(str(context.command.name), UNKNOWN) if context else kind
+    if written == kind or (written == UNKNOWN and kind != TOKENIZER):
+        return
+    if kind in NAMES:
+        error.parts["fact"] = f"output {output!r} exists, {NAMES[kind]}"
+    error.fix = ("name another ", Setting("output"))
 
 
 def _refuse_compressed_name(output: str) -> None:
@@ -220,8 +242,8 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
+    from slmtok.cli.corpus_notes import corpus_notes, explain_list
     from slmtok.corpus import find
-    from slmtok.corpus.contents import ids_among, json_lines_among
 
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
@@ -231,18 +253,10 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     except OptionError as error:
         _name_tokenizer(error)
         raise
-    notes = [f"--exclude {shlex.quote(glob)} matches no file of the corpus" for glob in found.unused_globs]
-    if path := json_lines_among(found, read):
-        name = "stdin" if path == STDIO else path
-        notes.append(
-            f"{name} looks like JSON lines, and its JSON was read as text; "
-            f"{again_with('--format jsonl')} for the text of its records"
-        )
-    if path := ids_among(found, read):
-        notes.append(
-            f"{path} looks like lines of ids, and its digits were read as text; name the text that was encoded"
-        )
-    add_notes(notes)
+    except MissingInput as error:
+        explain_list(error)
+        raise
+    add_notes(corpus_notes(found, read))
     return found
 
 
@@ -260,14 +274,6 @@ def add_notes(notes: Iterable[str]) -> None:
     """Adds to the notes with which the running command ends; each comes once."""
     if context := click.get_current_context(silent=True):
         context.meta["warnings"] = tuple(dict.fromkeys([*context.meta.get("warnings", ()), *notes]))
-
-
-def again_with(options: str) -> str:
-    """`run it again with OPTIONS`, and with --force where the command has written a file by then."""
-    context = click.get_current_context(silent=True)
-    given = context.params if context else {}
-    is_written = "force" in given and given.get("output") not in (None, STDIO)
-    return f"run it again with {options}{' --force' if is_written else ''}"
 
 
 def counts_among(paths: Sequence[str]) -> list[str]:

@@ -57,6 +57,14 @@ def settings() -> Settings:
     return context.obj if context is not None and isinstance(context.obj, Settings) else Settings()
 
 
+def again_with(options: str) -> str:
+    """`run it again with OPTIONS`, and with --force where the command has written a file by then."""
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    is_written = "force" in given and given.get("output") not in (None, "-")
+    return f"run it again with {options}{' --force' if is_written else ''}"
+
+
 class Outcome(NamedTuple):
     """The result of a command.
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.cli.corpus_notes import separator_note
 from slmtok.cli.files import (
     check_is_file,
     check_is_folder_name,
@@ -30,7 +31,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
-from slmtok.cli.reports import domain_note, separator_note, unusual_warnings
+from slmtok.cli.reports import domain_note, unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.corpus.globs import matches

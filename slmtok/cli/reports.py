@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.files import again_with
-from slmtok.cli.output import Row, counted, in_time, print_rows
+from slmtok.cli.corpus_notes import separator_note
+from slmtok.cli.output import Row, again_with, counted, in_time, print_rows
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.options import OTHER_DOMAIN
 from slmtok.sizes import format_bytes
@@ -112,13 +111,6 @@ _WITHOUT_MARK = {
     **{f"utf-{bits}-{end}": f"utf-{bits}" for bits in (16, 32) for end in ("le", "be")},
 }
 """Encodings that keep a byte order mark, each with the one that leaves out the first of each file."""
-
-
-def separator_note(separator: str) -> str:
-    """The note on a separator that cuts no file."""
-    from slmtok.option_values import escape
-
-    return f"--separator {shlex.quote(escape(separator))} occurs nowhere: each file is one document"
 
 
 def domain_note(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import textwrap
@@ -106,6 +107,18 @@ def _sizes(value: str | None, arguments: Sequence[str]) -> str:
     return " ".join(f"--vocab {shlex.quote(size)}" for size in (value or "4096,8192").split(","))
 
 
+def _tokenizer(value: str | None, arguments: Sequence[str]) -> str:
+    """`slmtok extend` for a tokenizer that exists; for another name `-o`, since train makes a new tokenizer."""
+    from slmtok.files import free_name
+
+    adds = "which adds tokens; train makes a new tokenizer"
+    if value is None or not os.path.isfile(value):  # noqa: PTH113
+        return f"slmtok extend TOK CORPUS --vocab N, {adds}" if value is None else f"-o {shlex.quote(value)}"
+    words = [word for word in arguments if word not in ("-t", "--tokenizer", value)]
+    output = [] if {*OUTPUT_FLAGS} & {*words} else ["-o", free_name(value)]
+    return f"{shlex.join(['slmtok', 'extend', value, *words, *output])}, {adds}"
+
+
 def _special(value: str | None, arguments: Sequence[str]) -> str:
     """`--special` for the spelling of a special token, or several with commas between; of all of them, user's."""
     pairs = pairs_meant([value if value and value != "all" else "<|user|>"])
@@ -116,7 +129,7 @@ _HABITS = {
     **dict.fromkeys(_MODEL_OPTIONS, instead("slm train, which trains a model; a tokenizer has no such setting")),
     **dict.fromkeys(
         ("-t", "--tokenizer"),
-        instead("slmtok extend TOK CORPUS --vocab N, which adds tokens; train makes a new tokenizer"),
+        _tokenizer,
     ),
     "--allow-special": _special,
     "--sizes": _sizes,

@@ -20,7 +20,7 @@ from pathlib import Path
 from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, compression, open_head, stdin
+from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head, stdin
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
 from slmtok.file_content import BINARY, HEAD_BYTES, Content, content_of, suffixed
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
@@ -322,16 +322,66 @@ def refuse_counts(paths: Sequence[str]) -> None:
             )
 
 
-def _head(path: str, options: ReadOptions) -> bytes:
+def markup_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str] | None:
+    """The first source that is read as text and is a page or document of markup, and its language; else None."""
+    if options.format != "auto":
+        return None
+    texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
+    found = ((path, _markup_of(path, _head(path, options))) for path in texts)
+    return next(((path, language) for path, language in found if language), None)
+
+
+_MARKUP = re.compile(rb"<(\?xml|!doctype html|html)[\s>]", re.IGNORECASE)
+_MARKUP_SUFFIXES = {".xml": "XML", ".html": "HTML", ".htm": "HTML"}
+
+
+def _markup_of(path: str, head: bytes) -> str | None:
+    """The language of a text that begins as XML or HTML, or with a tag in a file of such a name."""
+    begin = head.removeprefix(BOM_UTF8).lstrip()
+    if found := _MARKUP.match(begin):
+        return "XML" if found[1] == b"?xml" else "HTML"
+    return _MARKUP_SUFFIXES.get(bare_suffix(path)) if begin.startswith(b"<") else None
+
+
+def list_among(paths: Sequence[str], options: ReadOptions) -> str | None:
+    """The first file that is read as text and that `names_of_files` takes for a list; else None."""
+    if options.format != "auto":
+        return None
+    texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
+    return next((path for path in texts if path != STDIN and names_of_files(path)), None)
+
+
+def names_of_files(path: str) -> list[str]:
+    """The lines at the beginning of a file, if each is the name of a file or folder that exists; else none."""
+    options = ReadOptions(format="text")
+    if not os.path.lexists(os.fsdecode(_head(path, options).partition(b"\n")[0].rstrip(b"\r")).replace("\0", "")):
+        return []
+    head = _head(path, options, _BEGINNING_BYTES)
+    lines = head.split(b"\n")[: -1 if len(head) == _BEGINNING_BYTES else None]
+    names = [os.fsdecode(line.rstrip(b"\r")) for line in lines if line.strip()]
+    return names if len(names) > 1 and all("\0" not in name and os.path.exists(name) for name in names) else []  # noqa: PTH110
+
+
+_BEGINNING_BYTES = 1 << 16
+"""Of a file in which names of files or a separator are looked for."""
+
+
+def is_in_texts(text: str, paths: Sequence[str], options: ReadOptions) -> bool:
+    """Whether a text occurs near the beginning of a file that is read as text."""
+    heads = (_head(path, options, _BEGINNING_BYTES) for path in paths[:_MAX_FOLDER_CHECKS] if path != STDIN)
+    return bool(text) and any(text.encode() in head for head in heads)
+
+
+def _head(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
     """The first bytes of the text in a file; b"" where they are not looked at: pipes, parquet, data sets."""
     if format_of(path, options).name in ("parquet", "hugging_face"):
         return b""
     try:
         if path == STDIN:
             stream = stdin()
-            return bytes(stream.peek(HEAD_BYTES)[:HEAD_BYTES]) if hasattr(stream, "peek") else b""
+            return bytes(stream.peek(size)[:size]) if hasattr(stream, "peek") else b""
         is_file = stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116  (a corpus may have 100,000 files)
-        return open_head(path, HEAD_BYTES) if is_file else b""
+        return open_head(path, size) if is_file else b""
     except (OSError, MissingInput, Unreadable):
         return b""
 

@@ -170,11 +170,15 @@ def _check_hub_options(found: Sequence[Format], options: ReadOptions) -> None:
 
 
 def check_fields(
-    paths: Iterable[str], options: ReadOptions, records_in: Callable[[], str | None] = lambda: None
+    paths: Iterable[str],
+    options: ReadOptions,
+    records_in: Callable[[], str | None] = lambda: None,
+    markup_in: Callable[[], tuple[str, str] | None] = lambda: None,
 ) -> None:
     """Raises `OptionError` for options of one kind of source that the corpus does not have.
 
     records_in: the format of records that are read as text, because no name has it, by their content.
+    markup_in: a source that is read as text and has markup, and its language.
     """
     paths = list(paths)
     found = [format_of(path, options) for path in paths]
@@ -199,6 +203,8 @@ def check_fields(
     name = "text_key" if options.text_template is None else "text_template"
     without: tuple[Setting | str, ...] = ("leave ", Setting(name), " out")
     looks_like = records_in()
+    if not looks_like and (markup := markup_in()):
+        without = (f"extract the text of {markup[0]} first: it is {markup[1]}, whose tags would be learned as text",)
     raise OptionError(
         (Setting(name, getattr(options, name)), " names a field, and no file of the corpus has records"),
         limit=", ".join(name for name in FORMAT_NAMES if FORMATS[name].records),

@@ -11,7 +11,7 @@ import fnmatch
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,13 @@ _LONGEST = {"": "", _FOLDERS: "(?:.*/)?", _CROSSING: ".*"}
 def matches(path: str, glob: str) -> bool:
     """Whether `glob` matches `path`, or the end of it from one of its folders on."""
     return _compile(glob).fullmatch(path.replace(os.sep, "/").removeprefix("./")) is not None
+
+
+def glob_of_folder(glob: str, paths: Iterable[str]) -> str | None:
+    """The glob for the files below a folder that `glob` names; None where it names no folder of these files."""
+    direct, below = f"{glob.rstrip('/')}/*", f"{glob.rstrip('/')}/**"
+    held = [path for path in paths if matches(path, below)]
+    return None if not held else direct if all(matches(path, direct) for path in held) else below
 
 
 def expand(pattern: str) -> list[str]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.nested_texts import fix_of_nested
 from slmtok.corpus.streams import open_bytes
-from slmtok.corpus.template import Template, encode, located, template_of
+from slmtok.corpus.template import SKIP, Template, encode, located, template_of
 from slmtok.errors import DocumentTooLarge, MalformedRecord, Setting
 from slmtok.files import read_at_most
 from slmtok.options import ReadOptions
@@ -65,11 +65,22 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
         except MalformedRecord as error:
             if not options.skip_malformed:
                 is_array = len(values) == 1 and isinstance(values[0], list)
-                if is_array and isinstance(record, dict) and (fix := fix_of_nested(path, ".json", template, record)):
+                if template.is_held_by(record) and any(_has_text(each, template) for each in records):
+                    error.fix = SKIP
+                    error.fields.pop("meant", None)
+                elif is_array and isinstance(record, dict) and (fix := fix_of_nested(path, ".json", template, record)):
                     error.fix = fix
                     error.fields.pop("meant", None)
                 raise located(error, path, record=number) from None
             skipped.records += 1
+
+
+def _has_text(record: object, template: Template) -> bool:
+    try:
+        template.text_of(record)
+    except MalformedRecord:
+        return False
+    return True
 
 
 def _records_in(value: Any, template: Template, path: str) -> list[Any] | None:

@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from contextlib import suppress
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.nested_texts import converted, fix_of_nested
+from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.errors import MalformedRecord, Setting
+
+_MAX_COMPARED = 100
+"""Records at the beginning of a file that are compared with one without the text."""
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
@@ -40,10 +47,27 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
         elif line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
             # An array without its brackets.
             error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")
+        elif template_of(options).is_held_by(record) and _begins_with_text(source, options):
+            error.fix = SKIP
+            error.fields.pop("meant", None)
         elif isinstance(record, dict) and (fix := fix_of_nested(source, ".jsonl", template_of(options), record)):
             error.fix = fix
             error.fields.pop("meant", None)
         raise located(error, source, line=number) from None
+
+
+def _begins_with_text(source: str, options: ReadOptions) -> bool:
+    """Whether a record near the beginning of a file has the text, so that no other field is meant."""
+    if not Path(source).is_file():
+        return False
+    template = template_of(options)
+    with open_bytes(source, options.encoding) as stream:
+        for line in islice(stream, _MAX_COMPARED):
+            with suppress(MalformedRecord):
+                if line.strip():
+                    template.text_of(_decode(line))
+                    return True
+    return False
 
 
 def _decode(line: bytes) -> Any:

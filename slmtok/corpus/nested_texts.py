@@ -31,6 +31,10 @@ def fix_of_nested(
             texts = [name for name, value in record.items() if isinstance(value, str)]
             return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
         return _as_text(source, "text", text)
+    if path := _path_in(template, record):
+        is_plain = source.endswith(suffix)
+        key = template.fields[0]
+        return _as_text(source, key, path) if is_plain else f"write {path} of each row as a field {key!r} of its own"
     if template.source is not None or template.fields[0] in record or not source.endswith(suffix):
         return None
     if any(isinstance(value, str) for value in record.values()):
@@ -39,6 +43,17 @@ def fix_of_nested(
         nested = {} if likely else {name: value for name, value in nested.items() if _holds_likely(value)}
     text = text_in(nested, "row")
     return _as_text(source, template.fields[0], text) if text else None
+
+
+def _path_in(template: Template, record: dict[str, Any]) -> str | None:
+    """The text that a key such as `text.full` stands for in other tools, as an expression; None for other keys."""
+    if template.source is not None or template.fields[0] in record:
+        return None
+    names = template.fields[0].split(".")
+    value: Any = record
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return "row" + "".join(f"[{name!r}]" for name in names) if isinstance(value, str) else None
 
 
 def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:

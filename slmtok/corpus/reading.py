@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.contents import check_texts, records_among, refuse_own_files
+from slmtok.corpus.contents import check_texts, markup_among, records_among, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.globs import matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
 from slmtok.corpus.selection import Selection, Skipped
-from slmtok.corpus.streams import UTF_8, compression, explained, open_stream, read_document
-from slmtok.errors import MissingInput, OptionError, Setting, WrongType
+from slmtok.corpus.streams import UTF_8, compression, explained, open_head, open_stream, read_document
+from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.option_values import globs_or_weight
 from slmtok.options import ReadOptions
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 << 20
 """Size of the chunks of a file. Positions count in chunks: a change makes old pack journals unusable."""
+_COMPARED_BYTES = 1 << 16
+"""At the beginning of a file and of its compressed form."""
 
 
 _NUMBER = re.compile(r"\d*\.?\d+(/\d+)?%?", re.ASCII)
@@ -75,9 +77,10 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
         )
     kept.unused_globs = unused
     _refuse_duplicates(kept)
+    _refuse_compressed_twins(kept)
     refuse_own_files([os.fspath(each) for each in given], kept, options)
     check_texts(kept, options)
-    check_fields(kept, options, partial(records_among, kept, options))
+    check_fields(kept, options, partial(records_among, kept, options), partial(markup_among, kept, options))
     return kept
 
 
@@ -129,6 +132,39 @@ def _refuse_duplicates(sources: Sequence[str]) -> None:
                 path=source,
             )
         seen[identity] = source
+
+
+def _refuse_compressed_twins(sources: Sequence[str]) -> None:
+    """Raises `OptionError` for a file together with its compressed form: its documents would count twice."""
+    named = {*sources}
+    compressed = [each for each in sources if compression(each) != "plain"]
+    twins = [each for each in compressed if (bare := _bare(each)) in named and _begin_alike(bare, each)]
+    if not twins:
+        return
+    suffixes = {Path(each).suffix for each in twins}
+    are_all = {each for each in compressed if Path(each).suffix in suffixes} == {*twins} and len(twins) > 1
+    globs = tuple(f"*{suffix}" for suffix in sorted(suffixes)) if are_all else tuple(Path(each).name for each in twins)
+    raise OptionError(
+        f"{_bare(twins[0])!r} and {twins[0]!r} are one text, named twice in the corpus",
+        limit="each text once: plain or compressed",
+        fix=(Setting("exclude", globs if len(globs) > 1 else globs[0]),),
+        option="corpus",
+        path=twins[0],
+    )
+
+
+def _bare(path: str) -> str:
+    return path.removesuffix(Path(path).suffix)
+
+
+def _begin_alike(plain: str, compressed: str) -> bool:
+    """Whether two files begin with the same text. Files that cannot be read are left to their reader."""
+    try:
+        heads = [open_head(path, _COMPARED_BYTES) for path in (plain, compressed)]
+    except (OSError, SlmtokError):
+        return False
+    size = min(map(len, heads))
+    return size > 0 and heads[0][:size] == heads[1][:size]
 
 
 def _identity(source: str) -> object:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slmtok.corpus.template import LIKELY_FIELDS, SKIP, Template, repeated_column
 from slmtok.errors import MalformedRecord, Setting, suggestion
+
+_MAX_SHOWN = 24
+"""Characters of a value of a table in a message."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,13 @@ class Header:
                 )
             return cls(template, len(names), tuple(columns))
         read = [name.decode("utf-8", "replace") for name in names]
+        _refuse_column_zero(read, template, where)
         known = {name: index for index, name in enumerate(read)}
         for name in template.fields:
             if read.count(name) > 1:
                 raise repeated_column(name, read.count(name), where)
             if name not in known:
-                shown = ", ".join(text if len(text) <= 24 else text[:23] + "…" for text in known)
+                shown = ", ".join(map(_short, known))
                 likely = next((each for each in LIKELY_FIELDS if each in known and each not in template.fields), None)
                 meant = suggestion(name, known) or likely
                 raise MalformedRecord(
@@ -46,8 +51,7 @@ class Header:
                         "" if meant else ", the one of these that holds the text",
                         "; where the first row is text too, the number of a column: ",
                         Setting("text_key", f"{len(names)}"),
-                        ", or ",
-                        Setting("text_template", "{1} {2}"),
+                        *((", or ", Setting("text_template", "{1} {2}")) if len(names) > 1 else ()),
                     ),
                     meant=meant,
                 )
@@ -64,6 +68,31 @@ class Header:
             fact = f"the row has {_count(len(row))}, the first one {self.width}"
             raise MalformedRecord(fact, fix=("repair the row, or ", *SKIP))
         return self.template.fill([row[column] for column in self.columns])
+
+
+_NUMBER = re.compile(r"(?<!\{)\{(\d+)(?=[|}])", re.ASCII)
+"""A number at the beginning of a field of a template."""
+
+
+def _refuse_column_zero(row: Sequence[str], template: Template, where: str) -> None:
+    """Raises `MalformedRecord` for columns by numbers from 0, unless the first row names all of its columns so."""
+    if "0" not in template.fields or not all(map(str.isdecimal, template.fields)):
+        return
+    if "0" in row and all(map(str.isdecimal, row)):
+        return
+    text = template.source
+    meant = str(int(template.fields[0]) + 1) if text is None else _NUMBER.sub(lambda n: f"{{{int(n[1]) + 1}", text)
+    raise MalformedRecord(
+        "column 0 is not there: columns count from 1",
+        where=where,
+        limit=f"columns by number: {', '.join(f'{number} ({_short(cell)})' for number, cell in enumerate(row, 1))}",
+        fix=(Setting("text_key" if text is None else "text_template", meant), ", or the number of another one"),
+    )
+
+
+def _short(cell: str) -> str:
+    """The beginning of a value of a table."""
+    return cell if len(cell) <= _MAX_SHOWN else cell[: _MAX_SHOWN - 1] + "…"
 
 
 def _count(columns: int) -> str:

@@ -49,6 +49,10 @@ class Template:
         """Whether all fields are column numbers, from 1: the table has no header line."""
         return all(name.isascii() and name.isdecimal() and int(name) >= 1 for name in self.fields)
 
+    def is_held_by(self, record: object) -> bool:
+        """Whether a record has all fields, with text or without."""
+        return isinstance(record, dict) and record.keys() >= {*self.fields}
+
     def fill(self, values: Sequence[bytes]) -> bytes:
         """The text for these values of `fields`. Raises `MalformedRecord` for more than `max_bytes`.
 

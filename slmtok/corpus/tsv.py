@@ -8,18 +8,24 @@ A line feed or CR LF ends a line; empty lines are ignored. Bytes are kept as the
 
 from __future__ import annotations
 
+import shlex
 from codecs import BOM_UTF8
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from slmtok.corpus.streams import open_bytes
+from slmtok.corpus.streams import compression, open_bytes
 from slmtok.corpus.tables import Header
 from slmtok.corpus.template import LineParser, located, template_of
 from slmtok.errors import MalformedRecord
+from slmtok.files import free_name
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
+
+_MAX_COMMENTS = 1000
+_CONLLU_COLUMNS = 10
 
 
 class _Parser:
@@ -56,8 +62,31 @@ class _Parser:
             names = _columns(line, number)
             if names is not None:
                 where = f"{self._source}, line {number:,}"
+                self._refuse_comments(names, lines, where)
                 return number, Header.of(names, template_of(self._options), where)
         return None
+
+    def _refuse_comments(self, first: list[bytes], lines: Iterable[tuple[int, bytes]], where: str) -> None:
+        """Raises `MalformedRecord` for lines that begin with # before the rows of a file, which have more columns."""
+        comments = [first]
+        for number, line in islice(lines, _MAX_COMMENTS):
+            if len(comments[-1]) > 1 or not comments[-1][0].startswith(b"#"):
+                break
+            comments += filter(None, [_columns(line, number)])
+        row = comments.pop()
+        if not comments or len(row) == 1:
+            return
+        is_conllu = len(row) == _CONLLU_COLUMNS and row[0].isdigit()
+        source, stem = shlex.quote(self._source), Path(self._source).stem
+        fix = f"grep -v '^#' {source} > {shlex.quote(free_name(f'{stem}-rows.tsv'))}, and name it"
+        if is_conllu and any(comment[0].startswith(b"# text = ") for comment in comments):
+            fix = f"sed -n 's/^# text = //p' {source} > {shlex.quote(free_name(f'{stem}.lines'))}, and name it"
+        raise MalformedRecord(
+            f"lines that begin with # are before the rows{', as in CoNLL-U' if is_conllu else ''}",
+            where=where,
+            limit="rows of equal width from the first line on; a # is text",
+            fix=fix if compression(self._source) == "plain" else "leave those lines out of the file",
+        )
 
 
 def parser(source: str, options: ReadOptions) -> LineParser:

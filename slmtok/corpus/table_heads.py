@@ -1,0 +1,67 @@
+"""The first rows of a table, and what they say of how it is read."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from slmtok.corpus.formats import format_of
+from slmtok.corpus.streams import open_head
+from slmtok.corpus.template import LIKELY_FIELDS, template_of
+from slmtok.errors import SlmtokError
+from slmtok.options import ReadOptions
+
+_HEAD_BYTES = 1 << 16
+_MAX_TABLES = 16
+"""Tables of a corpus that are looked at."""
+
+
+class TableHead(NamedTuple):
+    """path: of the table. first: its first row. texts: in the first rows, the values of the columns that are read."""
+
+    path: str
+    first: list[str]
+    texts: list[list[str]]
+
+
+def table_heads(paths: Sequence[str], options: ReadOptions, name: str) -> list[TableHead]:
+    """The heads of the first tables of format `name`: csv or tsv."""
+    tables = [path for path in paths[:_MAX_TABLES] if format_of(path, options).name == name]
+    return [head for path in tables if (head := _head_of(path, options, name)) is not None]
+
+
+def named_columns(head: TableHead, options: ReadOptions) -> list[str]:
+    """The names of the columns that are read by number, of which one is a usual name of text; else none."""
+    template = template_of(options)
+    if not template.numbered:
+        return []
+    names = [head.first[int(number) - 1] for number in template.fields]
+    return names if {*map(str.lower, names)} & {*LIKELY_FIELDS} and "" not in names else []
+
+
+def are_quoted(head: TableHead) -> bool:
+    """Whether all values that are read begin and end with a double quote."""
+    values = [text for row in head.texts for text in row]
+    return len(head.texts) > 1 and all(len(each) > 1 and each[0] == each[-1] == '"' for each in values)
+
+
+def _head_of(path: str, options: ReadOptions, name: str) -> TableHead | None:
+    """The head of a table; None for a stream, and for one whose rows its reader refuses."""
+    try:
+        head = open_head(path, _HEAD_BYTES) if path != "-" else b""
+        lines = head.decode("utf-8-sig", "replace").splitlines(keepends=True)
+        if name == "tsv":
+            rows = [line.rstrip("\r\n").split("\t") for line in lines if line.strip("\r\n")]
+        else:
+            rows = [row for row in csv.reader(lines) if row]
+    except (OSError, SlmtokError, csv.Error):
+        return None
+    # The last row may be cut.
+    rows = rows[:-1] if len(head) >= _HEAD_BYTES else rows
+    template = template_of(options)
+    if not rows or not (template.numbered or {*template.fields} <= {*rows[0]}):
+        return None
+    columns = [int(field) - 1 if template.numbered else rows[0].index(field) for field in template.fields]
+    texts = [row for row in rows[not template.numbered :] if len(row) == len(rows[0]) > max(columns)]
+    return TableHead(path, rows[0], [[row[column] for column in columns] for row in texts]) if texts else None

@@ -1,0 +1,66 @@
+"""Options and outputs that are taken for others: what the remedy keeps, and that it works as it is printed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+SENTENCE = "the evening river went through the old town and the children sang"
+
+
+@pytest.fixture
+def here(slmtok) -> Path:
+    """A text, its records, its tokenizer and packed data in the working folder."""
+    Path("a.txt").write_text(f"{SENTENCE} " * 40)
+    Path("docs.jsonl").write_text("".join(f"{json.dumps({'text': f'{SENTENCE} {at}'})}\n" for at in range(40)))
+    assert slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json", "-q").code == 0
+    assert slmtok("pack", "docs.jsonl", "-t", "tok.json", "-o", "data", "--val", "none", "-q").code == 0
+    return Path()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "count a.txt -o docs.jsonl",
+        "count a.txt -o tok.json",
+        "train a.txt --vocab 280 -o docs.jsonl",
+        "exposure data --below 100 -o tok.json",
+        "encode a.txt -t tok.json -o other.json",
+    ],
+)
+def test_an_output_of_another_kind_is_kept(slmtok, here: Path, line: str) -> None:
+    Path("other.json").write_bytes(Path("tok.json").read_bytes())
+    ran = slmtok(*shlex.split(line))
+    assert ran.code in (1, 2) and ran.err.endswith("  fix:   name another --output\n"), ran
+
+
+@pytest.mark.parametrize("line", ["train a.txt --vocab 280 -o x.json", "slice tok.json --vocab 280 -o x.json"])
+def test_an_output_of_the_same_kind_may_be_replaced(slmtok, here: Path, line: str) -> None:
+    Path("x.json").write_bytes(Path("tok.json").read_bytes())
+    assert "fix:   --force to replace it, or name another --output\n" in slmtok(*shlex.split(line)).err
+    assert slmtok(*shlex.split(line), "--force").code == 0
+
+
+def test_a_tokenizer_is_extended_and_another_name_is_the_output(slmtok, here: Path) -> None:
+    ran = slmtok("train", "-t", "tok.json", "a.txt", "--vocab", "300")
+    line = "slmtok extend tok.json a.txt --vocab 300 -o tok-2.json"
+    assert f"fix:   use {line}, which adds tokens; train makes a new tokenizer\n" in ran.err
+    assert slmtok(*line.split()[1:]).code == 0
+    ran = slmtok("train", "-t", "new.json", "a.txt", "--vocab", "300")
+    assert ran.code == 2 and "fix:   use -o new.json\n" in ran.err
+
+
+def test_a_limit_of_the_audit_is_not_another_text(slmtok, here: Path) -> None:
+    ran = slmtok("audit", "data", "--on", "docs.jsonl", "--max-docs", "10")
+    assert ran.code == 3 and "not the one that was packed" not in ran.err
+    assert "note: --max-docs 10 cut this text to 670 bytes, and the data hold " in ran.err
+    assert ran.err.endswith(": leave --max-docs 10 out\n")
+    assert slmtok("audit", "data", "--on", "docs.jsonl", "-q").code == 0
+
+
+def test_megabytes_of_stories_are_named(slmtok) -> None:
+    ran = slmtok("sample-corpus", "--bytes", "20", "-o", "x.txt")
+    assert ran.code == 2 and "fix:   --bytes 20MB, or --bytes 5000\n" in ran.err and not Path("x.txt").exists()

@@ -1,0 +1,181 @@
+"""Corpora that are something else than they are read as: what the errors and the notes of a command say of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SENTENCE = "the evening river went through the old town and the children sang"
+ROWS = [f"{SENTENCE} {number}" for number in range(40)]
+
+
+def fix_of(slmtok, line: str) -> str:
+    """The fix of a command that is refused and leaves nothing."""
+    before = {*Path().rglob("*")}
+    ran = slmtok(*shlex.split(line))
+    assert ran.code in (1, 2), ran
+    assert {*Path().rglob("*")} == before
+    return next(each.removeprefix("  fix:   ") for each in ran.err.splitlines() if each.startswith("  fix:   "))
+
+
+def write_records(name: str, records: list[dict[str, object]]) -> None:
+    Path(name).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+@pytest.mark.parametrize("at", [0, 20])
+def test_a_record_without_text_among_others_is_skipped(slmtok, at: int) -> None:
+    records = [{"genre": "news", "text": None if number == at else row} for number, row in enumerate(ROWS)]
+    write_records("nulls.jsonl", records)
+    Path("nulls.json").write_text(json.dumps(records))
+    for name in ("nulls.jsonl", "nulls.json"):
+        fix = fix_of(slmtok, f"count {name} -o new.counts")
+        assert fix == "--skip-malformed to skip such records; the summary counts them"
+        ran = slmtok("count", name, "-o", f"{name}.counts", "--skip-malformed", "--json")
+        assert ran.json["result"]["documents"] == len(ROWS) - 1
+
+
+def test_a_path_of_fields_is_written_as_a_field(slmtok) -> None:
+    write_records("nested.jsonl", [{"id": 1, "genre": "news", "text": {"full": row}} for row in ROWS])
+    fix = fix_of(slmtok, "count nested.jsonl --text-key text.full -o new.counts")
+    command, _, named = fix.rpartition(", and ")
+    assert named == "name it"
+    subprocess.run(command, shell=True, check=True)
+    ran = slmtok("count", "nested-text.jsonl", "--text-key", "text.full", "-o", "new.counts", "--json")
+    assert ran.json["result"]["documents"] == len(ROWS)
+    assert ran.json["result"]["bytes"] == sum(map(len, ROWS))
+    Path("nested.jsonl").rename("nested.ndjson")
+    fix = fix_of(slmtok, "count nested.ndjson --text-key text.full -o other.counts")
+    assert fix == "write row['text']['full'] of each row as a field 'text.full' of its own"
+
+
+def write_rows(name: str, rows: list[list[str]]) -> None:
+    Path(name).write_text("".join("\t".join(row) + "\n" for row in rows))
+
+
+def test_columns_count_from_one(slmtok) -> None:
+    rows = [[str(number), "en", row] for number, row in enumerate(ROWS)]
+    write_rows("noheader.tsv", rows)
+    Path("noheader.csv").write_text("".join(f"{','.join(row)}\n" for row in rows))
+    for name in ("noheader.tsv", "noheader.csv"):
+        for given, meant in (
+            ("--text-template {0}", "--text-template '{1}'"),
+            ("--text-key 0", "--text-key 1"),
+            ("--text-template '{0} {2|strip}'", "--text-template '{1} {3|strip}'"),
+        ):
+            assert fix_of(slmtok, f"count {name} {given} -o x.counts") == f"{meant}, or the number of another one"
+    assert fix_of(slmtok, "count noheader.tsv --text-template '$3' -o x.counts") == "--text-template '{3}'"
+    write_rows("numbered.tsv", [["0", "1", "2"], *rows])
+    ran = slmtok("count", "numbered.tsv", "--text-key", "0", "-o", "x.counts", "--json")
+    assert ran.json["result"]["documents"] == len(ROWS)
+
+
+@pytest.mark.parametrize("given", ["--text-key form", "--text-key 2", "--text-key 1 --skip-malformed"])
+def test_comments_before_rows_are_named(slmtok, given: str) -> None:
+    words = "".join(f"{at}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n" for at, word in enumerate(SENTENCE.split(), 1))
+    Path("corpus.conllu").write_text("".join(f"# sent_id = {row[-1]}\n# text = {row}\n{words}\n" for row in ROWS))
+    fix = fix_of(slmtok, f"count corpus.conllu --format tsv {given} -o new.counts")
+    command, _, named = fix.rpartition(", and ")
+    assert named == "name it"
+    subprocess.run(command, shell=True, check=True)
+    assert Path("corpus.lines").read_text().splitlines() == ROWS
+    write_rows("dump.tsv", [["# made by a program"], ["id", "text"], *([row[-1], row] for row in ROWS)])
+    fix = fix_of(slmtok, "count dump.tsv -o new.counts")
+    subprocess.run(fix.removesuffix(", and name it"), shell=True, check=True)
+    assert slmtok("count", "dump-rows.tsv", "-o", "new.counts").code == 0
+
+
+def test_a_file_and_its_compressed_form_are_one(slmtok) -> None:
+    write_records("docs.jsonl", [{"text": row} for row in ROWS])
+    Path("docs.jsonl.gz").write_bytes(gzip.compress(Path("docs.jsonl").read_bytes()))
+    Path("more.jsonl.gz").write_bytes(gzip.compress(b'{"text": "more"}\n'))
+    for corpus in ("docs.jsonl docs.jsonl.gz", "docs.jsonl.gz docs.jsonl more.jsonl.gz", "."):
+        assert fix_of(slmtok, f"count {corpus} -o ../x.counts") == "--exclude docs.jsonl.gz"
+    Path("docs.jsonl.gz").write_bytes(gzip.compress(b'{"text": "another text of this name"}\n'))
+    assert slmtok("count", "docs.jsonl", "docs.jsonl.gz", "-o", "x.counts").code == 0
+
+
+def test_a_list_of_files_is_no_corpus(slmtok) -> None:
+    for name in ("a.txt", "b.txt"):
+        Path(name).write_text(SENTENCE * 40)
+    Path("files.txt").write_text("a.txt\nb.txt\n")
+    line = "slmtok train $(cat files.txt) --vocab 290 -o new.json"
+    for given in ("files.txt", "@files.txt"):
+        assert fix_of(slmtok, f"train {given} --vocab 290 -o new.json") == line
+    ran = slmtok("train", "files.txt", "--vocab", "272", "-o", "new.json")
+    note = "note: the lines of files.txt are names of files, and these names were read as text; "
+    assert note + "slmtok train $(cat files.txt) --vocab 272 -o new.json --force\n" in ran.err
+    assert "names of files" not in slmtok("count", "files.txt", "--format", "text", "-o", "x.counts").err
+    Path("a b.txt").write_text(SENTENCE)
+    Path("files.txt").write_text("a.txt\na b.txt\n")
+    assert fix_of(slmtok, "count @files.txt -o y.counts") == "name the files that files.txt lists"
+    Path("files.txt").write_text("a.txt\nno file\n")
+    assert "names of files" not in slmtok("count", "files.txt", "-o", "y.counts").err
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "language"),
+    [("a.xml", "<?xml version='1.0'?>", "XML"), ("b.xml", "<TEI>", "XML"), ("c", "\n<!DOCTYPE html>\n<html>", "HTML")],
+)
+def test_markup_is_named(slmtok, name: str, begin: str, language: str) -> None:
+    Path(name).write_text(begin + "".join(f"<p>{row}</p>\n" for row in ROWS))
+    fix = fix_of(slmtok, f"train {name} --text-key p --vocab 290 -o new.json")
+    assert fix == f"extract the text of {name} first: it is {language}, whose tags would be learned as text"
+    ran = slmtok("count", name, "-o", "x.counts")
+    assert f"note: {name} is {language}, and its tags were read as text" in ran.err
+    assert "its tags" not in slmtok("count", name, "--format", "text", "-o", "y.counts").err
+
+
+def test_a_header_that_was_read_as_text(slmtok) -> None:
+    write_rows("table.tsv", [["id", "text"], *([row[-1], row] for row in ROWS)])
+    Path("meta.csv").write_text("id,content\n" + "".join(f"1,{row}\n" for row in ROWS))
+    for name, given, meant in (
+        ("table.tsv", "--text-key=2", "--text-key text"),
+        ("table.tsv", "--text-template={1}: {2|strip}", "--text-template '{id}: {text|strip}'"),
+        ("meta.csv", "--text-key=2", "--text-key content"),
+    ):
+        ran = slmtok("count", name, given, "-o", "x.counts", "--force")
+        assert f"run it again with {meant} --force for a table with a header\n" in ran.err, ran
+        ran = slmtok("count", name, *shlex.split(meant), "-o", "x.counts", "--force", "--json")
+        assert ran.json["result"]["documents"] == len(ROWS)
+    assert "first row" not in slmtok("count", "table.tsv", "--text-key", "1", "-o", "x.counts", "--force").err
+
+
+def test_quotes_of_tsv_are_named(slmtok) -> None:
+    write_rows("quoted.tsv", [["id", "text"], *([row[-1], f'"He said ""hi"", {row}"'] for row in ROWS)])
+    ran = slmtok("count", "quoted.tsv", "-o", "x.counts")
+    fact = "note: the texts in the first rows of quoted.tsv are in quotes, which .tsv keeps as text; "
+    note = next(each for each in ran.err.splitlines() if each.startswith(fact))
+    command = note.removeprefix(fact).removesuffix(", and name it")
+    subprocess.run(command, shell=True, check=True)
+    ran = slmtok("count", "quoted.csv", "-o", "y.counts", "--json")
+    assert ran.json["result"]["bytes"] == sum(len(f'He said "hi", {row}') for row in ROWS)
+
+
+def test_the_name_of_a_folder_as_a_glob(slmtok) -> None:
+    for name in ("texts/news", "texts/old", "texts/old/deep"):
+        Path(name).mkdir(parents=True)
+        Path(name, "a.txt").write_text(SENTENCE)
+    for given, meant, documents in (
+        ("--exclude=news", "--exclude 'news/*'", 2),
+        ("--exclude=texts/old/", "--exclude 'texts/old/**'", 1),
+        ("--domain=old=old", "--domain 'old=old/**'", 3),
+    ):
+        ran = slmtok("count", "texts", given, "-o", "x.counts", "--force")
+        assert f"run it again with {meant} --force for the files below it\n" in ran.err, ran
+        ran = slmtok("count", "texts", *shlex.split(meant), "-o", "x.counts", "--force", "--json")
+        assert ran.json["result"]["documents"] == documents and "matches no file" not in ran.err
+
+
+def test_a_separator_with_white_space_that_the_text_lacks(slmtok) -> None:
+    Path("eot.txt").write_text("<|endoftext|>".join(ROWS))
+    ran = slmtok("count", "eot.txt", "--separator", "<|endoftext|>\\n", "-o", "x.counts")
+    note = "'<|endoftext|>' occurs without the white space: run it again with --separator '<|endoftext|>' --force\n"
+    assert note in ran.err, ran
+    ran = slmtok("count", "eot.txt", "--separator", "<|endoftext|>", "-o", "x.counts", "--force", "--json")
+    assert ran.json["result"]["documents"] == len(ROWS)
+    assert "white space" not in slmtok("count", "eot.txt", "--separator", "NOPE\\n", "-o", "y.counts").err
