@@ -296,6 +296,7 @@ def test_records_whose_text_is_in_their_messages(slmtok, here: Path, name: str, 
         subprocess.run(["bash", "-c", command.replace("python -c", f"{shlex.quote(sys.executable)} -c")], check=True)
         line = ["count", "stories.jsonl", "chat-text.jsonl", *chosen, "-o", f"{key}.counts"]
         assert slmtok(*line).code == 0 and package.PretokenCounts.load(f"{key}.counts").documents == 10
+        Path("chat-text.jsonl").unlink()
 
 
 def test_records_with_a_field_of_text_beside_others(slmtok, here: Path) -> None:
