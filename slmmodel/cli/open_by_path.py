@@ -428,10 +428,12 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
 
 def _note_on(corpus: Corpus) -> None:
     """A note on a separator that cuts no file."""
-    from slmtok.cli.reports import separator_note
+    from slmtok.cli.errors import flag_naming
+    from slmtok.corpus.notes import uncut_note
+    from slmtok.errors import render
 
     if corpus.is_uncut:
-        note_of_command(separator_note(corpus.options.separator or ""))
+        note_of_command(render(uncut_note(corpus.options.separator or ""), flag_naming))
 
 
 def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:
