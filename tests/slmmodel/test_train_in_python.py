@@ -351,3 +351,11 @@ def test_a_separator_that_cuts_no_file_is_warned_of(place: Path, small: dict[str
         reading = {"separator": r"\n\n"}
         app.train(place / "text.txt", tokenizer=place / "tok.json", reading=reading, progress=False, **small)
     assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("10 minutes", "10min"), ("2 Hours", "2h"), ("1 day", "1d"), ("90 seconds", "90s")]
+)
+def test_a_budget_of_time_in_words(place: Path, small: dict[str, Any], given: str, meant: str) -> None:
+    with pytest.raises(OptionError, match=rf"fix:   budget='time={meant}'$"):
+        slmmodel.train(place / "data", **{**small, "budget": given})
