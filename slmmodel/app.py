@@ -326,6 +326,9 @@ def _opened(
     from slmmodel.data import open_source
     from slmmodel.data.opening import refuse_several
     from slmtok import Tokenizer
+    from slmtok.calls import warn_caller
+    from slmtok.corpus.notes import uncut_note
+    from slmtok.errors import render
     from slmtok.file_kinds import is_run
 
     refuse_several(data)
@@ -353,7 +356,11 @@ def _opened(
         fix = f"tokenizer={tokenizer_argument(corpus)}"
         raise MissingInput("text needs a tokenizer", where="tokenizer is None", fix=fix)
     val = settings_of(settings if isinstance(settings, Mapping) else {}).get("data.val")
-    return open_corpus(_corpus(Text(tokenizer), data, reading), "auto" if val is None else str(val.value))
+    texts = _corpus(Text(tokenizer), data, reading)
+    opened = open_corpus(texts, "auto" if val is None else str(val.value))
+    if texts.is_uncut:
+        warn_caller(render(uncut_note(texts.options.separator or "")))
+    return opened
 
 
 def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:

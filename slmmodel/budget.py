@@ -75,7 +75,13 @@ def budget_of(text: str) -> str:
         return f"bytes={text}"
     if 0 < (parse_count(text) or 0) < 1e15:
         return f"tokens={text}"
-    return f"time={text}" if 0 < (parse_time(text) or 0) < 1e9 else "tokens=2M"
+    time = _UNIT_OF_TIME.sub(lambda match: _UNITS_OF_TIME[match[1].lower()], text)
+    return f"time={time}" if 0 < (parse_time(time) or 0) < 1e9 else "tokens=2M"
+
+
+_UNITS_OF_TIME = {"sec": "s", "second": "s", "minute": "min", "min": "min", "hour": "h", "hr": "h", "day": "d"}
+_UNIT_OF_TIME = re.compile(rf"(?<=\d)[ _-]*({'|'.join(_UNITS_OF_TIME)})s?\s*$", re.IGNORECASE)
+"""A unit of time as a word: `10 minutes`."""
 
 
 def meant_amount(budget: str, value: object) -> Fix:

@@ -451,7 +451,9 @@ def check_mix(name: str, value: object) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise wrong_type(name, value, "maps domains to weights", {"code": 0.5})
+        error = wrong_type(name, value, "maps domains to weights", {"code": 0.5})
+        error.fix = (Setting(name, {"code": 0.5}), ", ", Setting("domains", {"code": "*.py"}), ", for instance")
+        raise error
     for domain, weight in value.items():
         parse_weight(domain, weight)
     return value

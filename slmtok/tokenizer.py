@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
-from slmtok.calls import explains_calls, warn_of_file_names, wrong_call
+from slmtok.calls import explains_calls, warn_caller, warn_of_file_names, wrong_call
 from slmtok.checks import (
     are_texts,
     check_bool,
@@ -263,7 +263,16 @@ class Tokenizer(metaclass=_NamesConstructors):
         if not isinstance(token, str):
             raise WrongType(f"a word is a str, not {type(token).__name__}", fix="tok.token_to_id('␣the')")
         special = self.specials.spellings.get(token)
-        return self.token_id(unescape_token(token)) if special is None else special
+        found = self.token_id(unescape_token(token)) if special is None else special
+        if found is None and (meant := token.translate(_OF_GPT2)) != token:
+            data = unescape_token(meant)
+            meant_id = self.token_id(data)
+            if meant_id is not None:
+                call = f"tok.token_to_id({escape_token(data)!r})"
+                warn_caller(
+                    f"{token!r} is no token; its white space is written as in GPT-2's files: {call} is {meant_id}"
+                )
+        return found
 
     def get_vocab(self) -> dict[str, int]:
         """The word of each id, as `id_to_token` gives it, and the id; without holes and reserved specials."""
@@ -544,6 +553,10 @@ class Tokenizer(metaclass=_NamesConstructors):
 def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:
     """The tokenizer in a file of slmtok; errors as of `slmtok.load`, which takes more."""
     return Tokenizer.from_bytes(read_limited(path, "tokenizer file"), source=str(path), verify=verify)
+
+
+_OF_GPT2 = str.maketrans("ĠĊĉ", " \n\t")
+"""White space as GPT-2's files write it."""
 
 
 def check_tokenizer(tokenizer: object) -> Tokenizer:

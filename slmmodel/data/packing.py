@@ -268,7 +268,7 @@ def count_inputs(lengths: Ints) -> Ints:
         raise WrongType(
             f"lengths are the numbers of ids of documents, not {str(lengths)[:40]!r}",
             limit="one dimension of integers from 0 up",
-            fix="lengths=np.diff(offsets)",
+            fix="np.diff(offsets), where offsets begin the documents",
         )
     return np.maximum(given.astype(np.int64, copy=False) - 1, 0)
 

@@ -9,7 +9,7 @@ from slmmodel.data.order import document_order
 from slmmodel.data.packing import Ints, Packing, check_choice, count_inputs
 from slmmodel.data.packs import PACKS
 from slmmodel.data.windows import WINDOWS
-from slmmodel.errors import Argument, unknown_name
+from slmmodel.errors import Argument, WrongType, unknown_name
 
 STRATEGIES: dict[str, type[Packing]] = {**PACKS, **WINDOWS}
 
@@ -28,6 +28,8 @@ def make_packing(
 ) -> Packing:
     """The sequences of one epoch over documents with these numbers of ids (delimiters included): int64 [n_docs].
 
+    Of offsets, which begin the documents, the numbers of ids are `np.diff(offsets)`.
+
     `unscored` [n_docs]: of each, the inputs from the first on whose target is not scored.
     `shuffle` permutes documents by seed and epoch. `crop_offset="random"` shifts the cuts of `concat` by another
     offset in each epoch; `fixed` counts from the first input, as scoring does. `options` are those of the strategy.
@@ -37,6 +39,12 @@ def make_packing(
         raise unknown_name("strategy", name, STRATEGIES, Argument("name"))
     strategy = strategy_of(name)
     check_choice("crop_offset", crop_offset)
+    if isinstance(lengths, int) and not isinstance(seq_len, int):
+        raise WrongType(
+            f"lengths is the int {lengths}, and seq_len is {type(seq_len).__name__}",
+            limit="make_packing(name, lengths, seq_len)",
+            fix=f"make_packing({name!r}, lengths, {lengths}), with the numbers of ids second",
+        )
     n_inputs = count_inputs(lengths)
     order = document_order(len(n_inputs), seed, epoch) if shuffle and len(n_inputs) > 1 else None
     is_shifted = strategy.has_offset and crop_offset == "random" and seq_len > 0

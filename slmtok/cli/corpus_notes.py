@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.cli.output import again_with
-from slmtok.errors import CorpusTooSmall, MissingInput
+from slmtok.errors import CorpusTooSmall, MissingInput, render
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def _remember(name: str, value: object) -> None:
 
 def separator_note(separator: str) -> str:
     """The note on a separator that cuts no file; the one without its white space may occur."""
+    from slmtok.cli.errors import flag_naming
+    from slmtok.corpus.notes import uncut_note
     from slmtok.option_values import escape
 
     context = click.get_current_context(silent=True)
@@ -72,7 +74,7 @@ def separator_note(separator: str) -> str:
     if bare and bare == separator.strip():
         option = f"--separator {shlex.quote(escape(bare))}"
         meant = f"; {escape(bare)!r} occurs without the white space: {again_with(option)}"
-    return f"--separator {shlex.quote(escape(separator))} occurs nowhere: each file is one document{meant}"
+    return render(uncut_note(separator), flag_naming) + meant
 
 
 def folder_meant(glob: str, found: list[str], option: str) -> str:

@@ -91,6 +91,10 @@ class ErrorPolicy(NamedTuple):
         return USAGE if is_usage else FAILED
 
 
+_WITH_ESCAPES = ("--separator", "--text-template")
+"""Options in which a backslash begins an escape."""
+
+
 def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
     """An option in a message as the command line spells it: `--vocab 300`, `--force`, `--set run.seed=0`.
 
@@ -117,7 +121,7 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
         return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in pairs)
     if flag == "--exclude" and isinstance(value, tuple):
         return " ".join(f"{flag} {shlex.quote(glob)}" for glob in value)
-    if any(char in text for char in "\n\t\r\0"):
+    if flag in _WITH_ESCAPES or any(char in text for char in "\n\t\r\0"):
         text = escape(text)
     return f"{flag} {shlex.quote(text)}"
 

@@ -23,8 +23,8 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import compared_ids
-from slmtok.errors import Inexpressible, MissingInput, OptionError
-from slmtok.file_kinds import is_run
+from slmtok.errors import CorruptFile, Inexpressible, MissingInput, OptionError
+from slmtok.file_kinds import TOKENIZER, is_run, kind_of_file
 from slmtok.files import free_name, read_limited
 from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.formats.export import TARGETS
@@ -212,6 +212,10 @@ def import_(
                 verify=not no_verify,
                 progress=progress,
             )
+    except CorruptFile as error:
+        if kind_of_file(file) == TOKENIZER:
+            error.fix = f"use it as it is: slmtok info {shlex.quote(file)}"
+        raise
     except MissingInput as error:
         raise error if Path(file).exists() else missing_tokenizer(error, file) from None
     atomic.write_all([(output, tokenizer.to_bytes()), (receipt_path, receipt_bytes(receipt))], force=force)

@@ -69,7 +69,7 @@ def _keep_other_kind(error: OutputExists, output: str) -> None:
     """Leaves out --force where it would replace a file of another kind than the command writes, such as its corpus."""
     context, kind = click.get_current_context(silent=True), kind_of_file(output)
     written = _WRITTEN.get(str(context.command.name), UNKNOWN) if context else kind
-    if os.path.isdir(output) or written == kind or (written == UNKNOWN and kind != TOKENIZER):
+    if Path(output).is_dir() or written == kind or (written == UNKNOWN and kind != TOKENIZER):
         return
     if kind in NAMES:
         error.parts["fact"] = f"output {output!r} exists, {NAMES[kind]}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.corpus_notes import separator_note
+from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import (
     check_is_file,
     check_is_folder_name,
@@ -31,13 +32,13 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
-from slmtok.cli.reports import domain_note, unusual_warnings
+from slmtok.cli.reports import unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
-from slmtok.corpus.globs import matches
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, render
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
+from slmtok.shards.notes import domain_notes, uncut_notes
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -229,31 +230,11 @@ class PackProgress(Progress):
 # The summary.
 
 
-def _separator_notes(manifest: dict[str, Any]) -> list[str]:
-    """The note on a separator that cut no file; the split of a lone document in two is no cut."""
-    plan, documents = manifest["plan"], sum(shard["docs"] for shard in manifest["shards"])
-    separator = plan["options"]["read"].get("separator")
-    is_cut = plan["split"].get("cut") is not None
-    return [separator_note(separator)] if separator and documents - is_cut <= len(plan["sources"]) else []
-
-
 def _other_split(split: str, *, has_whole_files: bool) -> str:
     """How to pack again with documents in both splits: by their order, or by a separator where files are documents."""
     ways = [] if "tail" in split else ["--val tail:10% --force"]
     ways += ["--separator STRING --force"] if has_whole_files else []
     return f"; {' or '.join(ways)} makes some" if ways else ""
-
-
-def _domain_notes(manifest: dict[str, Any]) -> list[str]:
-    """Notes on domains whose globs match no source."""
-    plan = manifest["plan"]
-    names = [source["name"] for source in plan["sources"]]
-    domains = plan["options"]["read"].get("domains", {})
-    return [
-        domain_note(domain)
-        for domain, globs in domains.items()
-        if not any(matches(name, glob) for name in names for glob in globs)
-    ]
 
 
 def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_files: bool) -> Outcome:
@@ -263,6 +244,7 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_fil
         for result in results:
             print_rows(_rows(result), title=result["path"])
 
+    first = done[0][0].manifest
     about_data = [
         f"{counted(result['skipped'], 'malformed record')} left out of {result['path']}"
         for result in results
@@ -281,7 +263,8 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_fil
         for name, split in result["splits"].items()
         if result["split"] != "none" and not split["bytes"] and result["bytes"]
     ]
-    about_data += _separator_notes(done[0][0].manifest) + _domain_notes(done[0][0].manifest)
+    about_data += [separator_note(first["plan"]["options"]["read"]["separator"]) for _ in uncut_notes(first)]
+    about_data += [render(each, flag_naming) for each in domain_notes(first)]
     # The text is the same for every tokenizer, and so are the warnings about it.
     warnings = (*about_data, *dict.fromkeys(warning for *_, about_text in done for warning in about_text))
     return Outcome(results[0] if len(results) == 1 else {"folders": results}, summary=summary, warnings=warnings)

@@ -7,9 +7,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.corpus_notes import separator_note
+from slmtok.cli.errors import flag_naming
 from slmtok.cli.output import Row, again_with, counted, in_time, print_rows
+from slmtok.corpus import notes
 from slmtok.corpus.contents import UNUSUAL
-from slmtok.options import OTHER_DOMAIN
+from slmtok.errors import render
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -60,19 +62,12 @@ def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]
 
 def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     """Warnings about a corpus that was counted; empty for most."""
-    from slmtok.training.report import first_invalid
+    from slmtok.training.notes import domain_notes, invalid_note, uncut_note
 
     totals, sampled = counts.totals, counts.stats.skipped.sampled
     found: list[str] = []
-    if totals.invalid_bytes:
-        share = totals.invalid_bytes / max(counts.bytes, 1)
-        kind = f"{share:.2%} of the corpus is not UTF-8: binary data, or another encoding; "
-        found.append(
-            f"{counted(totals.invalid_bytes, 'invalid byte')} in {totals.invalid_documents:,} of "
-            f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}; "
-            f"{kind if share >= _MIN_BINARY_SHARE else ''}for text in Latin-1, for instance, "
-            f"{again_with('--encoding latin-1')}"
-        )
+    if invalid := invalid_note(counts, again_with(flag_naming(notes.LATIN_1))):
+        found.append(render(invalid))
     if totals.gap_bytes:
         found.append(
             f"the pattern does not match {counted(totals.gap_bytes, 'byte')} "
@@ -80,9 +75,8 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
         )
     if 0 < counts.distinct <= _MAX_SPACE_PIECES and not any(piece.strip() for piece, _ in counts.items()):
         found.append(f"the text is white space alone, {counted(counts.bytes, 'byte')}: is it the right file?")
-    separator = counts.options.get("separator")
-    if separator and totals.documents and totals.documents <= len(counts.stats.files):
-        found.append(separator_note(separator))
+    if uncut_note(counts):
+        found.append(separator_note(str(counts.options["separator"])))
     encoding = str(counts.options.get("encoding", "utf-8"))
     found += unusual_warnings(map(counts.native.occurrences, UNUSUAL.values()), encoding)
     if totals.capped_documents:
@@ -93,16 +87,12 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     if sampled:
         found.append(f"--sample left out {counted(sampled, 'document')}")
     if totals.skipped_records:
-        found.append(f"{counted(totals.skipped_records, 'malformed record')} skipped")
+        found.append(notes.skipped_note(totals.skipped_records))
     if not counts.stats.complete:
         found.append("--max-docs, --max-bytes or --max-chars ended the reading before the end of the corpus")
-    # Usually a wrong glob.
-    found += [domain_note(part.name) for part in counts.parts if not part.documents and part.name != OTHER_DOMAIN]
-    return tuple(found)
+    return (*found, *(render(each, flag_naming) for each in domain_notes(counts)))
 
 
-_MIN_BINARY_SHARE = 0.1
-"""Invalid bytes of a corpus from which on it may be binary data."""
 _MAX_SPACE_PIECES = 1000
 """Distinct pieces up to which a corpus may be white space alone."""
 _SED = "sed 's/\\r$//' removes those at the ends of lines"
@@ -111,11 +101,6 @@ _WITHOUT_MARK = {
     **{f"utf-{bits}-{end}": f"utf-{bits}" for bits in (16, 32) for end in ("le", "be")},
 }
 """Encodings that keep a byte order mark, each with the one that leaves out the first of each file."""
-
-
-def domain_note(name: str) -> str:
-    """The note on a domain whose globs match no file."""
-    return f"domain {name!r} has no document: --domain {name}=GLOB matches no file of the corpus"
 
 
 def unusual_warnings(numbers: Iterable[int], encoding: str = "utf-8") -> list[str]:
@@ -134,15 +119,6 @@ def unusual_warnings(numbers: Iterable[int], encoding: str = "utf-8") -> list[st
         for name, number in zip(UNUSUAL, numbers, strict=True)
         if number
     ]
-
-
-def _place_of_first(found: tuple[str | None, int, int] | None) -> str:
-    """The place of the first invalid byte: (file, document, byte)."""
-    if found is None:
-        return ""
-    path, document, byte = found
-    parts = [path or "", f"document {document:,}" if document or not path else "", f"byte {byte:,}"]
-    return f" (first: {', '.join(part for part in parts if part)})"
 
 
 def pattern_text(pattern: Pattern | PatternSpec) -> str:

@@ -21,7 +21,7 @@ from slmtok.foreign_options import unknown_format
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Encode, Target, module
 from slmtok.formats.verification import RECEIPT, compare, receipt, receipt_bytes
-from slmtok.tokenizer import Tokenizer, check_tokenizer
+from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -57,6 +57,8 @@ def export(
 
     Raises `Inexpressible` before any work, `NotEqual`, `MissingExtra`, `OutputExists`, `UnknownName`, `OptionError`.
     """
+    fix = f"export(tok, {str(tokenizer)!r}, {str(folder)!r})"
+    refuse_swapped(tokenizer, to, "export(tokenizer, to, folder)", fix)
     check_tokenizer(tokenizer)
     target = TARGETS.get(to)
     if target is None:

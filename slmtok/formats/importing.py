@@ -105,5 +105,5 @@ def _origin(name: str, data: bytes, source: str) -> Origin:
         raise WrongFormat(fact, where=source, limit=_LIMIT, fix=fix, path=source)
     if data.startswith(b'{"format":"slmtok-tokenizer",'):
         fact = f"{source} is a tokenizer of slmtok already"
-        fix = f"use it as it is: slmtok encode text.txt -t {source}"
+        fix = f"slmtok.load({source!r}), which is the tokenizer as it is"
     raise CorruptFile(fact, where=source, limit=_LIMIT, fix=fix, path=source)

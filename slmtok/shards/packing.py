@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import explains_calls, pack_meant, warn_caller
+from slmtok.calls import explains_calls, pack_meant
 from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
@@ -28,6 +28,7 @@ from slmtok.path_arguments import folder_meant
 from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validation
+from slmtok.shards.notes import warn_of_packed
 from slmtok.shards.reader import Shards
 from slmtok.shards.run import pack_shards
 from slmtok.shards.subset import subset_folder, write_subsets
@@ -75,7 +76,8 @@ def pack(
     `slmtok.cluster`.
 
     Raises `OptionError`, `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`,
-    `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents.
+    `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents, of a
+    `separator` that occurs nowhere, of records left out and of `domains` without a file.
     """
     _check_tokenizer(corpus, tokenizer, out, keywords, options)
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
@@ -112,7 +114,14 @@ def pack(
                 made.rmdir()
         explain_keys(error, sources, options)
         raise
-    _warn_of_split(shards.manifest, out)
+    packed = _packed(shards, out, layout, tokenizer, options)
+    # A program may make warnings errors: the output is complete by now.
+    warn_of_packed(shards.manifest, out)
+    return packed
+
+
+def _packed(shards: Shards, out: Path, layout: Layout, tokenizer: Tokenizer, options: PackOptions) -> Packed:
+    """The result, with the files of its layout or its subsets."""
     if layout.files is not None:
         return Packed(out, layout.name, _publish_or_remove(shards, out, layout, options), shards.manifest)
     files = [f"{entry['name']}.bin" for entry in shards.manifest["shards"]]
@@ -129,19 +138,6 @@ def _check_folder_name(out: str) -> None:
             fix=f"out={folder_name!r}",
             option="out",
         )
-
-
-def _warn_of_split(manifest: dict[str, Any], out: Path) -> None:
-    """Warns where the rule of the validation split chose no document, or all."""
-    rule, held = manifest["plan"]["split"]["rule"], {shard["split"] for shard in manifest["shards"]}
-    documents = sum(shard["docs"] for shard in manifest["shards"])
-    for name, share in (("val", "none"), ("train", "all")):
-        if rule != "none" and name not in held:
-            fix = "" if rule.startswith("tail") else "val='tail:10%' makes some of any corpus; force=True packs again"
-            warn_caller(
-                f"val={rule!r} chose {share} of {documents} document{'s' * (documents != 1)}: {str(out)!r} has no "
-                f"{name} documents" + (f"; {fix}" if fix else "")
-            )
 
 
 def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: dict[str, Any], options: object) -> None:

@@ -29,6 +29,7 @@ from slmtok.training.counts import PretokenCounts
 from slmtok.training.ingest import CorpusLike, Observers
 from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
+from slmtok.training.notes import warn_of_corpus
 from slmtok.training.report import TrainReport, make_report
 from slmtok.training.texts import check_source
 
@@ -146,6 +147,7 @@ def train_sizes(
             files: Any = corpus if isinstance(corpus, (str, os.PathLike, list, tuple)) else None
             check_named(options, () if files is None else find(files, options))
         counts = count_corpus(corpus, options, progress)
+        warn_of_corpus(counts)
     return train_counts(counts, listed, progress)
 
 
@@ -217,4 +219,6 @@ def count(
     _refuse_output("count", corpus, options, keywords)
     options = build_options(CountOptions, options, keywords)
     corpus = check_source(corpus, options, "slmtok.count")
-    return count_corpus(corpus, options, progress, Observers(doc_digests, profile))
+    counts = count_corpus(corpus, options, progress, Observers(doc_digests, profile))
+    warn_of_corpus(counts)
+    return counts

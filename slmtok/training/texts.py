@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls, warn_caller
@@ -38,6 +39,8 @@ class Texts:
             fix = f"{texts!r} without Texts: it is the name of a file" if names_file else "slmtok.Texts([text])"
             raise WrongType("Texts takes many texts, this is one", fix=fix)
         refuse_table(texts)
+        if error := _function_error("Texts takes many texts", texts):
+            raise error
         if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
             fix = f"slmtok.Texts({texts_in(texts, brackets=True) or '[text]'})"
             raise WrongType(f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY_TEXTS, fix=fix)
@@ -47,6 +50,25 @@ class Texts:
         return iter(self.texts)
 
 
+def _function_error(wanted: str, value: object) -> WrongType | None:
+    """The error for a function where its result is meant, such as that of a generator; None for other values."""
+    if not inspect.isroutine(value):
+        return None
+    call = _call_of(value)
+    return WrongType(f"{wanted}, this is the function {call[: call.index('(')]!r}", limit=_MANY_TEXTS, fix=call)
+
+
+def _call_of(function: object) -> str:
+    """The call of a function: `gen()`, and `gen(...)` where it has arguments of its own."""
+    name = getattr(function, "__name__", "")
+    try:
+        parameters = inspect.signature(cast("Callable[..., object]", function)).parameters.values()
+    except (TypeError, ValueError):
+        parameters = {}.values()
+    takes = any(each.default is each.empty and each.kind <= each.POSITIONAL_OR_KEYWORD for each in parameters)
+    return f"{name if name.isidentifier() else 'function'}({'...' * takes})"
+
+
 def require_texts(corpus: object) -> Iterable[object]:
     """`corpus` as an iterable of texts. Raises `WrongType`."""
     if isinstance(corpus, (bytes, bytearray, memoryview)):
@@ -54,6 +76,8 @@ def require_texts(corpus: object) -> Iterable[object]:
             f"a corpus is many texts, this is one {type(corpus).__name__}", fix="slmtok.Texts([text]) for one text"
         )
     refuse_table(corpus)
+    if error := _function_error("a corpus is many texts", corpus):
+        raise error
     if isinstance(corpus, Mapping) or not isinstance(corpus, Iterable):
         raise WrongType(
             f"a corpus cannot be {type(corpus).__name__}",
@@ -85,7 +109,10 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
     for text in texts:
         head.append(text)
         if isinstance(text, Mapping):
-            raise _no_text(text, len(head) - 1, _texts_of_records(source, text, options, function))
+            texts_of = _texts_of_records(source, text, options, function)
+            raise _read_anew(_no_text(text, len(head) - 1, texts_of), source, len(head) - 1)
+        if not isinstance(text, (str, bytes, bytearray, memoryview, os.PathLike)):
+            raise _read_anew(_no_text(text, len(head) - 1), source, len(head) - 1)
         if isinstance(file, str):
             _refuse_record(text, file, options, function)
         if len(head) == MAX_NAMES or not is_file_name(text):
@@ -215,6 +242,8 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
         fix = "pass a list of paths, not an iterator"
     elif are_ids(text):
         fix = "slmtok.Texts(tok.decode_batch(ids))"
+    elif inspect.isgeneratorfunction(text):
+        fix = f"slmtok.Texts({_call_of(text)})"
     elif is_counted(text):
         fix = "slmtok.Texts(text for text, n in rows for _ in range(n))"
     elif isinstance(text, (list, tuple)):
@@ -222,6 +251,13 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
     else:
         fix = f"slmtok.Texts({PRESENT_TEXTS})" if is_missing(text) else "leave it out, or str(it)"
     return WrongType(f"text {index} is {type_shown(text)}, not str or bytes", fix=fix)
+
+
+def _read_anew(error: WrongType, source: object, index: int) -> WrongType:
+    """The error; its place is an iterator that was read so far, if it is one: the fix would miss what was read."""
+    if isinstance(source, Iterator):
+        error.where = f"an iterator, read up to text {index} by now: make it anew for the fix"
+    return error
 
 
 def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:

@@ -342,3 +342,20 @@ def test_fixes_are_written_as_the_caller_writes_arguments(
         slmmodel.train("data", **{**small, **changes})
     assert f"fix:   {in_python}" in str(caught.value) and in_python in str(caught.value.to_dict()["fix"])
     assert f"fix:   {on_the_command_line}" in error_text(caught.value)
+
+
+def test_a_separator_that_cuts_no_file_is_warned_of(place: Path, small: dict[str, Any]) -> None:
+    """As the command notes it, at the line of the call."""
+    said = r"separator='\\\\n\\\\n' occurs nowhere.*, separator='\\n\\n'$"
+    with pytest.warns(UserWarning, match=said) as warned:
+        reading = {"separator": r"\n\n"}
+        app.train(place / "text.txt", tokenizer=place / "tok.json", reading=reading, progress=False, **small)
+    assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("10 minutes", "10min"), ("2 Hours", "2h"), ("1 day", "1d"), ("90 seconds", "90s")]
+)
+def test_a_budget_of_time_in_words(place: Path, small: dict[str, Any], given: str, meant: str) -> None:
+    with pytest.raises(OptionError, match=rf"fix:   budget='time={meant}'$"):
+        slmmodel.train(place / "data", **{**small, "budget": given})

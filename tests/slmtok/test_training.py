@@ -164,7 +164,11 @@ def test_report(tmp_path: Path) -> None:
     (folder / "b.txt").write_bytes(b"bad \xff byte")
     (folder / "c.jsonl").write_bytes(b'{"text":"one"}\n{"text":"two \\u00e9"}\nbroken\n')
     stages: list[tuple[str, int, int]] = []
-    trained = train_with_report(folder, vocab_size=380, skip_malformed=True, progress=lambda *row: stages.append(row))
+    with pytest.warns(UserWarning) as warned:
+        trained = train_with_report(
+            folder, vocab_size=380, skip_malformed=True, progress=lambda *row: stages.append(row)
+        )
+    assert [str(each.message)[:19] for each in warned] == ["1 invalid byte in 1", "1 malformed record "]
     tok, report, counts, learned = trained.tokenizer, trained.report, trained.counts, trained.learned
     assert (report.files, report.documents, report.skipped_records) == (3, 4, 1)
     assert (report.invalid_bytes, report.invalid_documents) == (1, 1)

@@ -137,7 +137,7 @@ def test_the_limits_that_applied_are_named(options, limit, remedy) -> None:
 
 def test_skipped_records_are_named(tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "low low low"}\n{"title": 1}\n')
-    with pytest.raises(errors.CorpusTooSmall) as caught:
+    with pytest.warns(UserWarning, match="1 malformed"), pytest.raises(errors.CorpusTooSmall) as caught:
         slmtok.train(str(tmp_path / "a.jsonl"), skip_malformed=True)
     assert "skip_malformed=True (left out 1 record)" in caught.value.limit
 

@@ -16,7 +16,7 @@ from slmmodel.data.packing import CHOICES, Packing, Span, count_inputs
 from slmmodel.data.packs import PACKS, Concat
 from slmmodel.data.strategies import make_packing
 from slmmodel.data.windows import WINDOWS
-from slmmodel.errors import Argument, InvalidConfig, python_naming
+from slmmodel.errors import Argument, InvalidConfig, WrongType, python_naming
 
 CONSERVING = ("concat", "first_fit", "best_fit", "bucket", "stateful")
 SIDES = range(1, 14)
@@ -300,3 +300,10 @@ def test_lengths_that_no_documents_have(lengths):
 @pytest.mark.parametrize("lengths", [[], [9, 3], (9, 3), np.array([9, 3], dtype=np.uint16)], ids=repr)
 def test_lengths_of_any_integers(lengths):
     assert len(make_packing("concat", lengths, 8)) >= 0
+
+
+def test_lengths_and_seq_len_in_another_order_are_named() -> None:
+    with pytest.raises(WrongType, match=r"fix:   make_packing\('concat', lengths, 8\), with"):
+        make_packing("concat", 8, np.array([9, 3, 14]))  # type: ignore[arg-type]
+    with pytest.raises(WrongType, match=r"fix:   np\.diff\(offsets\), where"):
+        make_packing("concat", "x", 8)  # type: ignore[arg-type]

@@ -209,7 +209,8 @@ def test_skipped_records_are_in_the_manifest(tokenizer, tmp_path, monkeypatch, s
     monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", small)
     rows = ['{"text": "a"}', "oops", '{"text": "b"}', '{"text": "c"}', '{"text": "d"}', "oops", "oops"]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    shards = packed(tmp_path / "a.jsonl", tokenizer, tmp_path / "d", skip_malformed=True, val="none")
+    with pytest.warns(UserWarning, match="3 malformed records skipped"):
+        shards = packed(tmp_path / "a.jsonl", tokenizer, tmp_path / "d", skip_malformed=True, val="none")
     assert shards.manifest["skipped"] == 3 and shards.n_docs() == 4
 
 

@@ -1,0 +1,65 @@
+"""Notes on a corpus that was read: commands print them, and calls of Python warn of them.
+
+A note is a `Message`, whose options the command line writes as flags and Python as keywords.
+"""
+
+from __future__ import annotations
+
+from slmtok.errors import Message, Setting
+from slmtok.option_values import parse_escapes
+from slmtok.sizes import counted
+
+MIN_BINARY_SHARE = 0.1
+"""Invalid bytes of a corpus from which on it may be binary data."""
+LATIN_1 = Setting("encoding", "latin-1")
+
+
+def invalid_note(
+    numbers: tuple[int, int, int, int], first: tuple[str | None, int, int] | None, fix: Message
+) -> Message:
+    """The note on bytes that are not UTF-8.
+
+    numbers: invalid bytes, documents with some, all documents, all bytes. first: the place of the first one, as (file,
+    document, byte). fix: how to read text in Latin-1.
+    """
+    n_bytes, with_some, documents, size = numbers
+    share = n_bytes / max(size, 1)
+    kind = f"{share:.2%} of the corpus is not UTF-8: binary data, or another encoding; "
+    return (
+        f"{counted(n_bytes, 'invalid byte')} in {with_some:,} of {counted(documents, 'document')} were kept as bytes"
+        f"{_place(first)}; {kind if share >= MIN_BINARY_SHARE else ''}for text in Latin-1, for instance, ",
+        *([fix] if isinstance(fix, str) else fix),
+    )
+
+
+def uncut_note(separator: str) -> Message:
+    """The note on a separator that cuts no file.
+
+    Python takes a separator as it is, so that of a raw string has backslashes where line feeds may be meant.
+    """
+    meant = parse_escapes(separator)
+    escapes: Message = ("; for the characters that its escapes stand for, ", Setting("separator", meant))
+    return (
+        Setting("separator", separator),
+        " occurs nowhere: each file is one document",
+        *(escapes if meant != separator else ()),
+    )
+
+
+def skipped_note(records: int) -> str:
+    """The note on malformed records that `skip_malformed` left out."""
+    return f"{counted(records, 'malformed record')} skipped"
+
+
+def domain_note(name: str) -> Message:
+    """The note on a domain whose globs match no file."""
+    fact = f"domain {name!r} has no document: "
+    return fact, Setting("domains", {name: "GLOB"}), " matches no file of the corpus"
+
+
+def _place(first: tuple[str | None, int, int] | None) -> str:
+    if first is None:
+        return ""
+    path, document, byte = first
+    parts = [path or "", f"document {document:,}" if document or not path else "", f"byte {byte:,}"]
+    return f" (first: {', '.join(part for part in parts if part)})"

@@ -1,0 +1,58 @@
+"""Notes on packed data, from their manifest: what was packed otherwise than the options may mean."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from slmtok.calls import warn_caller
+from slmtok.corpus import notes
+from slmtok.corpus.globs import matches
+from slmtok.errors import Message, Setting, render
+
+
+def uncut_notes(manifest: dict[str, Any]) -> list[Message]:
+    """The note on a separator that cut no file; the split of a lone document in two is no cut."""
+    plan, documents = manifest["plan"], sum(shard["docs"] for shard in manifest["shards"])
+    separator = plan["options"]["read"].get("separator")
+    is_cut = plan["split"].get("cut") is not None
+    return [notes.uncut_note(separator)] if separator and documents - is_cut <= len(plan["sources"]) else []
+
+
+def domain_notes(manifest: dict[str, Any]) -> list[Message]:
+    """Notes on domains whose globs match no source."""
+    plan = manifest["plan"]
+    names = [source["name"] for source in plan["sources"]]
+    domains = plan["options"]["read"].get("domains", {})
+    return [
+        notes.domain_note(domain)
+        for domain, globs in domains.items()
+        if not any(matches(name, glob) for name in names for glob in globs)
+    ]
+
+
+def warn_of_packed(manifest: dict[str, Any], out: str | os.PathLike[str]) -> None:
+    """Warns of a separator that cuts no file, of records left out, of domains without text and of an empty split."""
+    uncut = uncut_notes(manifest)
+    found = [*uncut, *domain_notes(manifest)]
+    if manifest["skipped"]:
+        found.append((notes.skipped_note(manifest["skipped"]), ", by ", Setting("skip_malformed", True)))
+    for note in found:
+        warn_caller(render(note))
+    _warn_of_split(manifest, os.fspath(out), is_uncut=bool(uncut))
+
+
+def _warn_of_split(manifest: dict[str, Any], out: str, *, is_uncut: bool) -> None:
+    """Warns where the rule of the validation split chose no document, or all.
+
+    is_uncut: whether a separator cut no file, which leaves the rule few documents and is what to change.
+    """
+    rule, held = manifest["plan"]["split"]["rule"], {shard["split"] for shard in manifest["shards"]}
+    documents = sum(shard["docs"] for shard in manifest["shards"])
+    fix = "; val='tail:10%' makes some of any corpus; force=True packs again"
+    for name, share in (("val", "none"), ("train", "all")):
+        if rule != "none" and name not in held:
+            warn_caller(
+                f"val={rule!r} chose {share} of {documents} document{'s' * (documents != 1)}: {out!r} has no "
+                f"{name} documents{'' if rule.startswith('tail') or is_uncut else fix}"
+            )

@@ -1,0 +1,46 @@
+"""Warnings on a corpus that a call of Python counted: what was read otherwise than the options may mean."""
+
+from __future__ import annotations
+
+from slmtok.calls import warn_caller
+from slmtok.corpus import notes
+from slmtok.errors import Message, Setting, render
+from slmtok.options import OTHER_DOMAIN
+from slmtok.training.counts import PretokenCounts
+from slmtok.training.report import first_invalid
+
+
+def invalid_note(counts: PretokenCounts, fix: Message) -> Message | None:
+    """The note on bytes that are not UTF-8; None where all are. fix: how to read text in Latin-1."""
+    totals = counts.totals
+    if not totals.invalid_bytes:
+        return None
+    numbers = (totals.invalid_bytes, totals.invalid_documents, totals.documents, counts.bytes)
+    return notes.invalid_note(numbers, first_invalid(counts), fix)
+
+
+def uncut_note(counts: PretokenCounts) -> Message | None:
+    """The note on a separator that cut no file; None where it cut one, and without one."""
+    separator, documents = counts.options.get("separator"), counts.totals.documents
+    return notes.uncut_note(separator) if separator and 0 < documents <= len(counts.stats.files) else None
+
+
+def domain_notes(counts: PretokenCounts) -> list[Message]:
+    """Notes on domains without a document: usually a wrong glob."""
+    empty = [part.name for part in counts.parts if not part.documents and part.name != OTHER_DOMAIN]
+    return [notes.domain_note(name) for name in empty]
+
+
+def warn_of_corpus(counts: PretokenCounts) -> None:
+    """Warns of a separator that cuts no file, bytes that are not UTF-8, records left out and domains without text.
+
+    Texts in memory are the program's own: their bytes are as it gave them.
+    """
+    found = [uncut_note(counts)]
+    if counts.stats.files:
+        found.append(invalid_note(counts, (notes.LATIN_1,)))
+    if counts.totals.skipped_records:
+        found.append((notes.skipped_note(counts.totals.skipped_records), ", by ", Setting("skip_malformed", True)))
+    for note in (*found, *domain_notes(counts)):
+        if note is not None:
+            warn_caller(render(note))
