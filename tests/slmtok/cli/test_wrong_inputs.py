@@ -82,7 +82,7 @@ CASES = {
     ),
     "train a.txt --vocab 280 -t tok.json -o x": (
         2,
-        "fix:   use slmtok extend TOK CORPUS --vocab N, which adds tokens;",
+        "fix:   use slmtok extend tok.json a.txt --vocab 280 -o x, which adds tokens;",
     ),
     "prune tok.json --ids 275-279 -o x": (1, "fix:   seq 275 279 > prune-ids.txt && slmtok prune tok.json --ids prune"),
     "encode a.txt r.jsonl -t tok.json": (
