@@ -67,9 +67,13 @@ _WRITTEN = {
 
 def _keep_other_kind(error: OutputExists, output: str) -> None:
     """Leaves out --force where it would replace a file of another kind than the command writes, such as its corpus."""
+    from slmtok.corpus.formats import is_corpus_name
+
     context, kind = click.get_current_context(silent=True), kind_of_file(output)
     written = _WRITTEN.get(str(context.command.name), UNKNOWN) if context else kind
-    if Path(output).is_dir() or written == kind or (written == UNKNOWN and kind != TOKENIZER):
+    # A damaged file, whose kind is unknown, may be replaced.
+    is_other = kind == TOKENIZER or (written != UNKNOWN and (kind in NAMES or is_corpus_name(output)))
+    if written == kind or not is_other or not os.path.isfile(output):  # noqa: PTH113
         return
     if kind in NAMES:
         error.parts["fact"] = f"output {output!r} exists, {NAMES[kind]}"

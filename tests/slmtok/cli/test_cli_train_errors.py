@@ -189,7 +189,7 @@ def test_existing_output_is_refused_before_the_work(slmtok, corpus, monkeypatch)
         patch.setattr("slmtok.training.train_with_report", too_late)
         ran = slmtok("train", corpus, "--vocab", 400)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "error: output 'tok.json' exists\n  fix:   name another --output\n", "it may be text"
+    assert ran.err == "error: output 'tok.json' exists\n  fix:   --force to replace it, or name another --output\n"
     assert Path("tok.json").read_text() == "mine"
     assert slmtok("train", corpus, "--vocab", 400, "--force").code == 0
     assert package.load("tok.json").n_vocab == 400
