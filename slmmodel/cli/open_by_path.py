@@ -429,7 +429,7 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
 
 def _note_on(corpus: Corpus) -> None:
     """A note on a separator that cuts no file."""
-    from slmtok.cli.corpus_notes import separator_note
+    from slmtok.cli.reports import separator_note
 
     if corpus.is_uncut:
         note_of_command(separator_note(corpus.options.separator or ""))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.cli.output import again_with
-from slmtok.errors import CorpusTooSmall, MissingInput, render
+from slmtok.errors import CorpusTooSmall, MissingInput
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -62,19 +62,16 @@ def _remember(name: str, value: object) -> None:
         context.meta[name] = value
 
 
-def separator_note(separator: str) -> str:
-    """The note on a separator that cuts no file; the one without its white space may occur."""
-    from slmtok.cli.errors import flag_naming
-    from slmtok.corpus.notes import uncut_note
+def separator_meant(separator: str) -> str:
+    """The end of the note on a separator that cuts no file: the one without its white space, which occurs; or ""."""
     from slmtok.option_values import escape
 
     context = click.get_current_context(silent=True)
     bare = context.meta.get(_SEPARATOR) if context else None
-    meant = ""
-    if bare and bare == separator.strip():
-        option = f"--separator {shlex.quote(escape(bare))}"
-        meant = f"; {escape(bare)!r} occurs without the white space: {again_with(option)}"
-    return render(uncut_note(separator), flag_naming) + meant
+    if not bare or bare != separator.strip():
+        return ""
+    option = f"--separator {shlex.quote(escape(bare))}"
+    return f"; {escape(bare)!r} occurs without the white space: {again_with(option)}"
 
 
 def folder_meant(glob: str, found: list[str], option: str) -> str:

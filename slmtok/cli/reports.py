@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.corpus_notes import separator_note
+from slmtok.cli.corpus_notes import separator_meant
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.output import Row, again_with, counted, in_time, print_rows
 from slmtok.corpus import notes
@@ -91,6 +91,11 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     if not counts.stats.complete:
         found.append("--max-docs, --max-bytes or --max-chars ended the reading before the end of the corpus")
     return (*found, *(render(each, flag_naming) for each in domain_notes(counts)))
+
+
+def separator_note(separator: str) -> str:
+    """The note on a separator that cuts no file."""
+    return render(notes.uncut_note(separator), flag_naming) + separator_meant(separator)
 
 
 _MAX_SPACE_PIECES = 1000
