@@ -220,6 +220,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
+    from slmtok.cli.encoding_notes import notes_on_encoding
     from slmtok.corpus import find
     from slmtok.corpus.contents import ids_among, json_lines_among
 
@@ -242,7 +243,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
         notes.append(
             f"{path} looks like lines of ids, and its digits were read as text; name the text that was encoded"
         )
-    add_notes(notes)
+    add_notes([*notes, *notes_on_encoding(found, read)])
     return found
 
 

@@ -61,18 +61,20 @@ def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]
 
 def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     """Warnings about a corpus that was counted; empty for most."""
+    from slmtok.cli.encoding_notes import remedy_of_invalid
     from slmtok.training.report import first_invalid
 
     totals, sampled = counts.totals, counts.stats.skipped.sampled
     found: list[str] = []
     if totals.invalid_bytes:
         share = totals.invalid_bytes / max(counts.bytes, 1)
+        first = first_invalid(counts)
+        path = None if first is None else first[0]
         kind = f"{share:.2%} of the corpus is not UTF-8: binary data, or another encoding; "
         found.append(
             f"{counted(totals.invalid_bytes, 'invalid byte')} in {totals.invalid_documents:,} of "
-            f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}; "
-            f"{kind if share >= _MIN_BINARY_SHARE else ''}for text in Latin-1, for instance, "
-            f"{again_with('--encoding latin-1')}"
+            f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first)}; "
+            f"{kind if share >= _MIN_BINARY_SHARE else ''}{remedy_of_invalid(path, counts.stats.files)}"
         )
     if totals.gap_bytes:
         found.append(

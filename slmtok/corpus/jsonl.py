@@ -14,9 +14,10 @@ from codecs import BOM_UTF8
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from slmtok.corpus.encodings import evidence_of_file, is_utf_8
 from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
-from slmtok.errors import MalformedRecord, Setting
+from slmtok.errors import MalformedRecord, Message, Setting
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
@@ -40,10 +41,24 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
         elif line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
             # An array without its brackets.
             error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")
+        elif not is_utf_8(line):
+            error.fix = _fix_of_encoding(source)
         elif isinstance(record, dict) and (fix := fix_of_nested(source, ".jsonl", template_of(options), record)):
             error.fix = fix
             error.fields.pop("meant", None)
         raise located(error, source, line=number) from None
+
+
+def _fix_of_encoding(source: str) -> Message:
+    """What to do about a record that is not UTF-8: to skip it where the file is UTF-8 elsewhere, else another encoding.
+
+    Skipping would lose each record beyond ASCII of a file in another encoding.
+    """
+    evidence = evidence_of_file(source)
+    if evidence is None or evidence.is_mixed:
+        return SKIP
+    latin_1 = Setting("encoding", "latin-1")
+    return ("name the encoding; for text in Latin-1, for instance, ", latin_1, "; or ", *SKIP)
 
 
 def _decode(line: bytes) -> Any:
