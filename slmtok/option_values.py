@@ -5,7 +5,6 @@ Checks take (name, value), give the value as it is kept, and raise `OptionError`
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from slmtok.checks import U64, check_int, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import any_of, closest, rule_of_share, split_of_share
 from slmtok.sizes import parse_size
+from slmtok.text_encodings import similar_encoding, text_codec
 
 MAX_DOMAINS = 65_535
 MAX_WEIGHT = 10**9
@@ -142,18 +142,17 @@ _ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252", 
 
 def check_encoding(name: str, value: object) -> str:
     """The usual name of a text encoding that Python knows."""
-    try:
-        found = codecs.lookup(check_str(name, value, "utf-16"))
-        "".encode(found.name)
-    except (LookupError, UnicodeError):
-        near = suggestion(str(value).lower(), _ENCODINGS, cutoff=0.7)
+    found = text_codec(check_str(name, value, "utf-16"))
+    if found is None:
+        near = similar_encoding(str(value))
         raise OptionError(
             (Setting(name, value), " is not an encoding of text"),
             limit=f"the encodings of Python: {', '.join(_ENCODINGS)}, ...",
-            fix=(Setting(name, near),) if near else (Setting(name, "utf-8"), ", as without it"),
+            # UTF-8 in its place would read a text that is not UTF-8 as invalid bytes.
+            fix=(Setting(name, near),) if near else ("name the encoding of the text, or leave it out for UTF-8",),
             option=name,
-        ) from None
-    return found.name
+        )
+    return found
 
 
 def check_separator(name: str, value: object) -> object:

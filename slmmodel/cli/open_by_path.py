@@ -418,6 +418,7 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
     corpus = Corpus(Text(tokenizer), [path], read)
     opened = open_corpus(corpus, val)
     _note_on(corpus)
+    _note_on_reading()
     note_on_globs(corpus.paths, read)
     places = {"is DATA": [path], "is in DATA": corpus.sources}
     for place, files in places.items():
@@ -433,6 +434,13 @@ def _note_on(corpus: Corpus) -> None:
 
     if corpus.is_uncut:
         note_of_command(separator_note(corpus.options.separator or ""))
+
+
+def _note_on_reading() -> None:
+    """The notes of finding the files now: those at the end of a run would come hours later."""
+    context = click.get_current_context(silent=True)
+    for text in context.meta.pop("warnings", ()) if context else ():
+        note_of_command(text)
 
 
 def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:

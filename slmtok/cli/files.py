@@ -247,6 +247,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
     from slmtok.cli.corpus_notes import corpus_notes, explain_list
+    from slmtok.cli.encoding_notes import notes_on_encoding
     from slmtok.corpus import find
 
     if read.seed and read.sample is None:
@@ -260,7 +261,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     except MissingInput as error:
         explain_list(error)
         raise
-    add_notes(corpus_notes(found, read))
+    add_notes([*corpus_notes(found, read), *notes_on_encoding(found, read)])
     return found
 
 

@@ -62,12 +62,16 @@ def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]
 
 def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     """Warnings about a corpus that was counted; empty for most."""
+    from slmtok.cli.encoding_notes import remedy_of_invalid
     from slmtok.training.notes import domain_notes, invalid_note, uncut_note
+    from slmtok.training.report import first_invalid
 
     totals, sampled = counts.totals, counts.stats.skipped.sampled
     found: list[str] = []
-    if invalid := invalid_note(counts, again_with(flag_naming(notes.LATIN_1))):
-        found.append(render(invalid))
+    if totals.invalid_bytes:
+        first = first_invalid(counts)
+        remedy = remedy_of_invalid(None if first is None else first[0], counts.stats.files)
+        found.append(render(invalid_note(counts, remedy) or ""))
     if totals.gap_bytes:
         found.append(
             f"the pattern does not match {counted(totals.gap_bytes, 'byte')} "

@@ -88,7 +88,7 @@ def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
     zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
     found: dict[str, Content] = {}
     for path in paths:
-        content = content_of(_head(path, options))
+        content = content_of(head_of(path, options))
         if content is not None and not (content.encoded and zeros_are_text):
             found[path] = content
     if found:
@@ -209,7 +209,7 @@ def _own_file(path: str, named: Collection[str], options: ReadOptions) -> Option
     Its field `glob` leaves the file out, where it lies in a folder of the corpus; else it is None.
     """
     kind, is_named = kind_of_file(path), path in named
-    head = _head(path, options) if kind in (file_kinds.UNKNOWN, file_kinds.TOKENIZER) else b""
+    head = head_of(path, options) if kind in (file_kinds.UNKNOWN, file_kinds.TOKENIZER) else b""
     if kind == file_kinds.UNKNOWN and path.endswith(".ipynb") and head.lstrip().startswith(b"{"):
         error = _no_corpus(path, "a notebook", None if is_named else "*.ipynb")
         error.limit = (Setting("format", "text"), " reads its JSON as text, outputs and images included")
@@ -257,13 +257,13 @@ def json_lines_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if begins_with_record(_head(path, options))), None)
+    return next((path for path in texts if begins_with_record(head_of(path, options))), None)
 
 
 def ids_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     """The first source that is read as text and looks like lines of ids, as `slmtok encode` writes them; else None."""
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if _ID_LINE.match(_head(path, options))), None)
+    return next((path for path in texts if _ID_LINE.match(head_of(path, options))), None)
 
 
 _ID_LINE = re.compile(rb"(?:[1-9][0-9]{0,5} ){16,}[0-9 \n]*\Z")
@@ -288,7 +288,7 @@ def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:
         return None
     fields = [options.text_key] if options.text_template is None else _FIELD.findall(options.text_template)
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    found = (_records_in(_head(path, options), fields) for path in texts)
+    found = (_records_in(head_of(path, options), fields) for path in texts)
     return next((name for name in found if name), None)
 
 
@@ -327,7 +327,7 @@ def markup_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str] 
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    found = ((path, _markup_of(path, _head(path, options))) for path in texts)
+    found = ((path, _markup_of(path, head_of(path, options))) for path in texts)
     return next(((path, language) for path, language in found if language), None)
 
 
@@ -354,9 +354,9 @@ def list_among(paths: Sequence[str], options: ReadOptions) -> str | None:
 def names_of_files(path: str) -> list[str]:
     """The lines at the beginning of a file, if each is the name of a file or folder that exists; else none."""
     options = ReadOptions(format="text")
-    if not os.path.lexists(os.fsdecode(_head(path, options).partition(b"\n")[0].rstrip(b"\r")).replace("\0", "")):
+    if not os.path.lexists(os.fsdecode(head_of(path, options).partition(b"\n")[0].rstrip(b"\r")).replace("\0", "")):
         return []
-    head = _head(path, options, _BEGINNING_BYTES)
+    head = head_of(path, options, _BEGINNING_BYTES)
     lines = head.split(b"\n")[: -1 if len(head) == _BEGINNING_BYTES else None]
     names = [os.fsdecode(line.rstrip(b"\r")) for line in lines if line.strip()]
     return names if len(names) > 1 and all("\0" not in name and os.path.exists(name) for name in names) else []  # noqa: PTH110
@@ -368,11 +368,11 @@ _BEGINNING_BYTES = 1 << 16
 
 def is_in_texts(text: str, paths: Sequence[str], options: ReadOptions) -> bool:
     """Whether a text occurs near the beginning of a file that is read as text."""
-    heads = (_head(path, options, _BEGINNING_BYTES) for path in paths[:_MAX_FOLDER_CHECKS] if path != STDIN)
+    heads = (head_of(path, options, _BEGINNING_BYTES) for path in paths[:_MAX_FOLDER_CHECKS] if path != STDIN)
     return bool(text) and any(text.encode() in head for head in heads)
 
 
-def _head(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
+def head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
     """The first bytes of the text in a file; b"" where they are not looked at: pipes, parquet, data sets."""
     if format_of(path, options).name in ("parquet", "hugging_face"):
         return b""

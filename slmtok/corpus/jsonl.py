@@ -17,11 +17,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.corpus.encodings import is_utf_8, utf8_evidence
 from slmtok.corpus.nested_texts import converted, fix_of_nested
-from slmtok.corpus.streams import open_bytes
+from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
-from slmtok.errors import MalformedRecord, Setting
+from slmtok.errors import MalformedRecord, Message, Setting
 
+_HEAD_BYTES = 1 << 20
+"""Of a file, what is looked at where a record is not UTF-8."""
 _MAX_COMPARED = 100
 """Records at the beginning of a file that are compared with one without the text."""
 
@@ -47,6 +50,8 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
         elif line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
             # An array without its brackets.
             error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")
+        elif not is_utf_8(line):
+            error.fix = _fix_of_encoding(source)
         elif template_of(options).is_held_by(record) and _begins_with_text(source, options):
             error.fix = SKIP
             error.fields.pop("meant", None)
@@ -68,6 +73,17 @@ def _begins_with_text(source: str, options: ReadOptions) -> bool:
                     template.text_of(_decode(line))
                     return True
     return False
+
+
+def _fix_of_encoding(source: str) -> Message:
+    """What to do about a record that is not UTF-8: to skip it where the file is UTF-8 elsewhere, else another encoding.
+
+    Skipping would lose each record beyond ASCII of a file in another encoding.
+    """
+    if not Path(source).is_file() or utf8_evidence(open_head(source, _HEAD_BYTES)).is_mixed:
+        return SKIP
+    latin_1 = Setting("encoding", "latin-1")
+    return ("name the encoding; for text in Latin-1, for instance, ", latin_1, "; or ", *SKIP)
 
 
 def _decode(line: bytes) -> Any:

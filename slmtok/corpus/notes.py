@@ -11,7 +11,7 @@ from slmtok.sizes import counted
 
 MIN_BINARY_SHARE = 0.1
 """Invalid bytes of a corpus from which on it may be binary data."""
-LATIN_1 = Setting("encoding", "latin-1")
+AS_LATIN_1: Message = ("for text in Latin-1, for instance, ", Setting("encoding", "latin-1"))
 
 
 def invalid_note(
@@ -20,14 +20,14 @@ def invalid_note(
     """The note on bytes that are not UTF-8.
 
     numbers: invalid bytes, documents with some, all documents, all bytes. first: the place of the first one, as (file,
-    document, byte). fix: how to read text in Latin-1.
+    document, byte). fix: what to do, such as `AS_LATIN_1`.
     """
     n_bytes, with_some, documents, size = numbers
     share = n_bytes / max(size, 1)
     kind = f"{share:.2%} of the corpus is not UTF-8: binary data, or another encoding; "
     return (
         f"{counted(n_bytes, 'invalid byte')} in {with_some:,} of {counted(documents, 'document')} were kept as bytes"
-        f"{_place(first)}; {kind if share >= MIN_BINARY_SHARE else ''}for text in Latin-1, for instance, ",
+        f"{_place(first)}; {kind if share >= MIN_BINARY_SHARE else ''}",
         *([fix] if isinstance(fix, str) else fix),
     )
 

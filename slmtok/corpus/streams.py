@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
+from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.paths import STDIN
-from slmtok.errors import DocumentTooLarge, MissingInput, Setting, SlmtokError, Unreadable
+from slmtok.errors import DocumentTooLarge, Message, MissingInput, Setting, SlmtokError, Unreadable
+from slmtok.file_content import content_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -106,12 +108,23 @@ def _decoded(path: str, encoding: str) -> Iterator[bytes]:
                 raise Unreadable(
                     f"{'stdin' if path == STDIN else repr(path)} is not text in {encoding}: {error.args[-1]}",
                     where=f"{path}, after byte {begin:,}",
-                    fix=("name another ", Setting("encoding"), ", or leave it out to read UTF-8"),
+                    fix=_other_encoding(path, block),
                     path=path,
                 ) from None
             if not block:
                 return
             begin += len(block)
+
+
+def _other_encoding(path: str, block: bytes) -> Message:
+    """What reads a text that is not in the encoding that was named: what its beginning, or else this block, shows."""
+    head = block if path == STDIN else open_head(path, _BLOCK_BYTES)
+    content = content_of(head)
+    if content is not None and content.encoded and isinstance(content.read_by, Setting):
+        return (content.read_by,)
+    if utf8_evidence(head).invalid:
+        return ("name another ", Setting("encoding"), "; the text is not UTF-8")
+    return ("leave ", Setting("encoding"), " out: the text is UTF-8")
 
 
 def open_stream(path: str, encoding: str = UTF_8) -> Any:

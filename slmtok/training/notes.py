@@ -11,7 +11,7 @@ from slmtok.training.report import first_invalid
 
 
 def invalid_note(counts: PretokenCounts, fix: Message) -> Message | None:
-    """The note on bytes that are not UTF-8; None where all are. fix: how to read text in Latin-1."""
+    """The note on bytes that are not UTF-8; None where all are. fix: what to do."""
     totals = counts.totals
     if not totals.invalid_bytes:
         return None
@@ -38,7 +38,7 @@ def warn_of_corpus(counts: PretokenCounts) -> None:
     """
     found = [uncut_note(counts)]
     if counts.stats.files:
-        found.append(invalid_note(counts, (notes.LATIN_1,)))
+        found.append(invalid_note(counts, notes.AS_LATIN_1))
     if counts.totals.skipped_records:
         found.append((notes.skipped_note(counts.totals.skipped_records), ", by ", Setting("skip_malformed", True)))
     for note in (*found, *domain_notes(counts)):

@@ -32,7 +32,8 @@ ERRORS: dict[str, tuple[str, int, str]] = {
         1,
         "record is not valid UTF-8 (byte 0xE9 at column 14)\n"
         "  where: invalid.jsonl, line 2\n"
-        "  fix:   --skip-malformed to skip such records; the summary counts them",
+        "  fix:   name the encoding; for text in Latin-1, for instance, --encoding latin-1; or --skip-malformed "
+        "to skip such records; the summary counts them",
     ),
     "missing text key": (
         "keys.jsonl --vocab 300",

@@ -158,7 +158,16 @@ def test_text_in_another_encoding_than_named(tmp_path: Path) -> None:
     for unknown in ("klingon", "zip", "hex"):
         with pytest.raises(OptionError, match="is not an encoding of text"):
             ReadOptions(encoding=unknown)
-    for unknown, meant in (("utf_8_sg", "encoding='utf-8-sig'"), ("auto", "encoding='utf-8', as without it")):
+    for unknown, meant in (
+        ("utf_8_sg", "encoding='utf-8-sig'"),
+        ("koi8r", "encoding='koi8-r'"),
+        ("Windows1251", "encoding='cp1251'"),
+        ("ISO8859-15@euro", "encoding='iso8859-15'"),
+        ("ru_RU.KOI8R", "encoding='koi8-r'"),
+        ("unicode", "name the encoding of the text, or leave it out for UTF-8"),
+        ("auto", "name the encoding of the text, or leave it out for UTF-8"),
+        ("koi8", "name the encoding of the text, or leave it out for UTF-8"),
+    ):
         with pytest.raises(OptionError) as caught:
             ReadOptions(encoding=unknown)
         assert str(caught.value).endswith(f"fix:   {meant}")
