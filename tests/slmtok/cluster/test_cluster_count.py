@@ -32,6 +32,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*(malformed record|has no document):UserWarning")
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
 def test_file_equals_the_local_one(cluster: Any, corpus: Path, tmp_path: Path, options: dict[str, Any]) -> None:
     corpus = Path(shutil.copytree(corpus, tmp_path / "files"))

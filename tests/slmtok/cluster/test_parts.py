@@ -89,6 +89,7 @@ def test_parts_tile_a_file(here: list[int], corpus: Path) -> None:
     assert not any(part.sources.chunks for part in partitions(sources, 3, ReadOptions(sample=0.5)))
 
 
+@pytest.mark.filterwarnings("ignore:.*(malformed record|has no document):UserWarning")
 def test_counts_of_parts_are_those_of_the_whole(here: list[int], corpus: Path, tmp_path: Path) -> None:
     for options in ({}, {"domains": {"packed": "*.gz"}}):
         read = ReadOptions(skip_malformed=True, **options)
@@ -103,6 +104,7 @@ def test_counts_of_parts_are_those_of_the_whole(here: list[int], corpus: Path, t
     assert min(here) > 8
 
 
+@pytest.mark.filterwarnings("ignore:.*(malformed record|has no document):UserWarning")
 @pytest.mark.parametrize("stop", [None, 9, 30])
 def test_packing_parts_is_packing_the_whole(here: list[int], corpus: Path, tmp_path: Path, stop: int | None) -> None:
     """Also where the run was stopped in the middle of a part, and begun here and finished there."""
