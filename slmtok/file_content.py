@@ -102,9 +102,13 @@ def is_text(head: bytes) -> bool:
     """Whether a file with these first bytes is text in UTF-8, and not one JSON object, as files of slmtok are."""
     if content_of(head) is not None or not head.strip() or b"\0" in head or head.lstrip().startswith(b"{"):
         return False
+    return is_utf_8(head)
+
+
+def is_utf_8(data: bytes, *, is_whole: bool = False) -> bool:
+    """Whether bytes are UTF-8. Those of a head, which are not whole, may end within a character."""
     try:
-        # A character may be cut at the end of the head.
-        codecs.getincrementaldecoder("utf-8")().decode(head)
+        codecs.getincrementaldecoder("utf-8")().decode(data, is_whole)
     except UnicodeDecodeError:
         return False
     return True

@@ -15,7 +15,7 @@ from slmtok.checks import U64, check_int, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import any_of, closest, rule_of_share, split_of_share
 from slmtok.sizes import parse_size
-from slmtok.text_encodings import similar_encoding, text_codec
+from slmtok.text_encodings import similar_codec, text_codec
 
 MAX_DOMAINS = 65_535
 MAX_WEIGHT = 10**9
@@ -144,7 +144,7 @@ def check_encoding(name: str, value: object) -> str:
     """The usual name of a text encoding that Python knows."""
     found = text_codec(check_str(name, value, "utf-16"))
     if found is None:
-        near = similar_encoding(str(value))
+        near = similar_codec(str(value))
         raise OptionError(
             (Setting(name, value), " is not an encoding of text"),
             limit=f"the encodings of Python: {', '.join(_ENCODINGS)}, ...",

@@ -20,7 +20,7 @@ def text_codec(name: str) -> str | None:
     return found
 
 
-def similar_encoding(name: str) -> str | None:
+def similar_codec(name: str) -> str | None:
     """The encoding whose name is spelled almost like this one; None without one, or where several are as near.
 
     A name may be that of a locale: `de_DE.ISO8859-15@euro`.

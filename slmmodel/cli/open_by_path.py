@@ -445,7 +445,7 @@ def _note_on_reading() -> None:
 
 def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:
     """Notes on globs that match no file."""
-    from slmtok.cli.corpus_notes import folder_meant
+    from slmtok.cli.corpus_notes import glob_meant
     from slmtok.corpus.globs import matches
     from slmtok.corpus.paths import expand
 
@@ -455,7 +455,7 @@ def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:
     for option, glob in globs:
         if not any(matches(source, glob) for source in found):
             fact = f"{option}{shlex.quote(glob)} matches no file of {', '.join(paths)}"
-            note_of_command(fact + folder_meant(glob, found, option))
+            note_of_command(fact + glob_meant(glob, found, option))
 
 
 def note_of_command(text: str) -> None:

@@ -62,7 +62,7 @@ def training_data(run: RunFolder, split: str = "train", tokenizer: str | Path | 
 
 
 def note_changes(run: RunFolder, source: TokenSource, split: str | None) -> bool:
-    """Whether data on the path of a run are others than those that it was trained on, which is noted."""
+    """Whether the data of a run have changed since it was trained, by their digest; a note says so."""
     from slmmodel.cli.open_by_path import note_of_command
 
     path, recorded = run.config["data"]["train"], run.fingerprint.get("data" if split == "train" else "val")

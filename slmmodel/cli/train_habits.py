@@ -22,6 +22,7 @@ from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, VOCAB_SIZES
 from slmmodel.models import MODELS
 from slmmodel.models.presets import PRESETS, archs_named, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
+from slmtok.cli.arguments import OUTPUT_FLAGS, value_after
 from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import Habit, instead
 from slmtok.file_kinds import is_run
@@ -238,19 +239,18 @@ def _continued(value: str | None, arguments: Sequence[str]) -> str:
         return f"{_resumed(arguments)}, or the same command again: it continues an interrupted run"
     run, step = RunFolder(named[0]), named[1]
     kept = _kept_by_resume(arguments)
-    written = next((value for flag, value in pairwise(kept) if flag in _WRITTEN), None)
+    written = value_after(OUTPUT_FLAGS, kept)
     if written is not None and Path(written).resolve() == run.path.resolve():
         # It goes on in its folder, or branches off into another one.
-        kept = without(_WRITTEN, kept)
+        kept = without(OUTPUT_FLAGS, kept)
     words = [str(run.path), *(["--step", str(step)] if step is not None else []), *kept]
-    has_changes = bool({"-o", "--output", "--budget", "--set"} & {word.partition("=")[0] for word in words})
+    has_changes = bool({*OUTPUT_FLAGS, "--budget", "--set"} & {word.partition("=")[0] for word in words})
     if run.finished or step is not None or has_changes:
         return resumed_at(run, step, words)
     return shlex.join(["slm", "resume", *words])
 
 
-_WRITTEN = ("-o", "--output")
-_OF_RESUME = ("-o", "--output", "--budget", "--set", "--device", "--threads", "--allow-mismatch")
+_OF_RESUME = (*OUTPUT_FLAGS, "--budget", "--set", "--device", "--threads", "--allow-mismatch")
 _FLAGS_OF_RESUME = ("--eval", "--no-eval", "--no-verify", "--force", "--quiet", "-q", "--json")
 _FLAGS_OF_TRAIN = ("--dry-run", "--streaming", "--skip-malformed")
 _KEPT_BY_RUN = ("--set model.", "--set data.", "--set run.seed=")

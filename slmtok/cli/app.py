@@ -23,7 +23,6 @@ import click
 from slmtok.cli import errors, streams
 from slmtok.cli.arguments import options_by_flag
 from slmtok.cli.checked_fix import Program, check_fix
-from slmtok.cli.corpus_notes import explain_too_small
 from slmtok.cli.errors import ErrorPolicy
 from slmtok.cli.output import (
     DONE,
@@ -38,7 +37,6 @@ from slmtok.cli.output import (
     write_text,
 )
 from slmtok.cli.unknown_commands import unknown_command
-from slmtok.errors import CorpusTooSmall
 from slmtok.interrupts import STOP_SIGNALS, exit_if_importing, exits_on_interrupt
 
 if TYPE_CHECKING:
@@ -151,11 +149,7 @@ class App(NamedTuple):
         """Parses and runs; prints the outcome."""
         try:
             with _LazyGroup(self).make_context(self.name, [*arguments], obj=settings) as context:
-                try:
-                    outcome: Outcome = context.command.invoke(context)
-                except CorpusTooSmall as error:
-                    explain_too_small(error)
-                    raise
+                outcome: Outcome = context.command.invoke(context)
                 if settings.as_json:
                     content = {"result": outcome.result, "warnings": outcome.warnings, "ok": outcome.code == DONE}
                     self._write_envelope(_name(arguments), **content)

@@ -30,12 +30,12 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     from slmtok.corpus.contents import ids_among, is_in_texts, json_lines_among, list_among, markup_among
 
     for glob in found.unused_globs:
-        yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{folder_meant(glob, found, '--exclude ')}"
+        yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
     bare = (read.separator or "").strip()
     if bare != read.separator and is_in_texts(bare, found, read):
         _remember(_SEPARATOR, bare)
     for domain, glob in ((domain, glob) for domain, globs in read.domains.items() for glob in globs):
-        if meant := folder_meant(glob, found, f"--domain {domain}="):
+        if meant := glob_meant(glob, found, f"--domain {domain}="):
             yield f"--domain {shlex.quote(f'{domain}={glob}')} matches no file of the corpus{meant}"
     if path := json_lines_among(found, read):
         name = "stdin" if path == "-" else path
@@ -74,7 +74,7 @@ def separator_meant(separator: str) -> str:
     return f"; {escape(bare)!r} occurs without the white space: {again_with(option)}"
 
 
-def folder_meant(glob: str, found: list[str], option: str) -> str:
+def glob_meant(glob: str, found: list[str], option: str) -> str:
     """The end of the note on a glob that is the name of a folder with files of the corpus; "" for another glob."""
     from slmtok.corpus.globs import glob_of_folder, matches
 
@@ -118,6 +118,7 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """Notes on a header that was read as text, and on quotes that .tsv does not have."""
     from slmtok.corpus.streams import compression
     from slmtok.corpus.table_heads import are_quoted, named_columns, table_heads
+    from slmtok.corpus.tables import short
 
     tables = {name: table_heads(found, read, name) for name in ("tsv", "csv")}
     for head in (each for heads in tables.values() for each in heads):
@@ -125,7 +126,7 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             name = f"--text-key {shlex.quote(names[0])}"
             if read.text_template is not None:
                 name = f"--text-template {shlex.quote(_by_name(read.text_template, head.first))}"
-            shown = ", ".join(each if len(each) <= 24 else f"{each[:23]}…" for each in head.first)
+            shown = ", ".join(map(short, head.first))
             again = f"{again_with(name)} for a table with a header"
             yield f"the first row of {head.path} ({shown}) was read as text; {again}"
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -11,6 +11,7 @@ from slmtok.corpus import STDIN, format_of
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.encodings import Utf8Evidence, utf8_evidence
 from slmtok.corpus.streams import UTF_8
+from slmtok.file_content import is_utf_8
 from slmtok.options import CountOptions, ReadOptions
 
 _MAX_FILES = 256
@@ -32,10 +33,11 @@ def notes_on_encoding(files: Sequence[str], read: ReadOptions) -> list[str]:
     if read.encoding == UTF_8:
         if isinstance(read, CountOptions):
             return []
-        found = _evidence(files, read)
-        path = next((path for path, each in found.items() if each.invalid), None)
+        # Most files are UTF-8, which is known ten times as fast as what else their bytes are.
+        path = next((path for path, head in _heads(files, read) if not is_utf_8(head)), None)
         if path is None:
             return []
+        found = _evidence(files, read)
         kept = "" if format_of(path, read).records else ", and such bytes are kept"
         fact = f"{_shown(path)} is not UTF-8 (first: byte {found[path].first_invalid:,}){kept}"
         return [f"{fact}; {_remedy(path, found)}"]
@@ -71,9 +73,14 @@ def _remedy(path: str | None, found: dict[str, Utf8Evidence]) -> str:
 
 
 def _evidence(files: Sequence[str], read: ReadOptions) -> dict[str, Utf8Evidence]:
+    return {path: utf8_evidence(head) for path, head in _heads(files, read)}
+
+
+def _heads(files: Sequence[str], read: ReadOptions) -> Iterator[tuple[str, bytes]]:
+    """The first files, each with its first bytes."""
     chosen = files[:_MAX_FILES]
     size = max(_MAX_BYTES // max(len(chosen), 1), _MIN_FILE_BYTES)
-    return {path: utf8_evidence(head_of(path, read, size)) for path in chosen}
+    return ((path, head_of(path, read, size)) for path in chosen)
 
 
 def _shown(path: str) -> str:

@@ -28,10 +28,11 @@ from slmtok.cli.arguments import (
     stands_for_path,
     text_values,
 )
+from slmtok.cli.corpus_notes import explain_too_small
 from slmtok.cli.misread import read_arguments
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
 from slmtok.cli.streams import kind_of_stream, refuse_stdout
-from slmtok.errors import OptionError, SlmtokError
+from slmtok.errors import CorpusTooSmall, OptionError, SlmtokError
 from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -246,6 +247,8 @@ class Command(click.Command):
             noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
+            if isinstance(error, CorpusTooSmall):
+                explain_too_small(error)
             name_swap(error, ctx)
             raise
 

@@ -71,7 +71,7 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     if totals.invalid_bytes:
         first = first_invalid(counts)
         remedy = remedy_of_invalid(None if first is None else first[0], counts.stats.files)
-        found.append(render(invalid_note(counts, remedy) or ""))
+        found.append(render(invalid_note(counts, remedy)))
     if totals.gap_bytes:
         found.append(
             f"the pattern does not match {counted(totals.gap_bytes, 'byte')} "

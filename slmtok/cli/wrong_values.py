@@ -226,7 +226,7 @@ def _share(value: str) -> float:
 
 
 def one_of(name: str, numbers: Sequence[int | str], context: click.Context) -> str:
-    """The option with each of the numbers that may be meant; of sizes with those that suit the tokenizer."""
+    """The option with each number that may be meant; for a size, with those that suit the tokenizer."""
     changed = _tokenizer_changed(name, context)
     if changed is None:
         return ", or ".join(f"{name} {number}" for number in numbers)
@@ -251,7 +251,7 @@ def _size_meant(name: str, value: str, context: click.Context) -> str | None:
 
 
 _MORE = re.compile(r"\+ ?([1-9]\d{0,8})", re.ASCII)
-"""A number of ids besides those that are there."""
+"""A number of ids to add, such as `+100`."""
 
 
 class _Changed(NamedTuple):

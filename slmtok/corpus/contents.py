@@ -6,7 +6,6 @@ bytes.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import json
 import os
@@ -22,7 +21,7 @@ from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head, stdin
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
-from slmtok.file_content import BINARY, HEAD_BYTES, Content, content_of, suffixed
+from slmtok.file_content import BINARY, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
 from slmtok.files import free_name
 from slmtok.options import ReadOptions
@@ -116,7 +115,7 @@ def _check_compressed(path: str) -> None:
         _check_zstd_window(path, head)
     if not head or (content is not None and (content.encoded or content.read_by == suffixed(suffix.lower()))):
         return
-    if content is None and not _is_utf_8(head):
+    if content is None and not is_utf_8(head):
         return
     bare = path.removesuffix(suffix)
     raise Unreadable(
@@ -157,15 +156,6 @@ def _zstd_window(head: bytes) -> int:
     # A single segment: its window is its content, whose size follows the id of the dictionary.
     begin = (0, 1, 2, 4)[descriptor & 3]
     return int.from_bytes(bytes(rest[begin : begin + (1, 2, 4, 8)[descriptor >> 6]]), "little")
-
-
-def _is_utf_8(head: bytes) -> bool:
-    """Whether the beginning of a file is UTF-8; its last character may be incomplete."""
-    try:
-        codecs.getincrementaldecoder(UTF_8)().decode(head)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadOptions) -> None:

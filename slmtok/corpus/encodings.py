@@ -38,12 +38,3 @@ def utf8_evidence(head: bytes) -> Utf8Evidence:
     first, *rest = parts = _INVALID.split(text)
     runs = [len(part) - len(part.encode("ascii", "ignore")) for part in parts]
     return Utf8Evidence(sum(runs), len(rest), len(first.encode()) if rest else None, max(runs))
-
-
-def is_utf_8(text: bytes) -> bool:
-    """Whether these bytes are whole characters of UTF-8."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -17,11 +17,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.encodings import is_utf_8, utf8_evidence
+from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.errors import MalformedRecord, Message, Setting
+from slmtok.file_content import is_utf_8
 
 _HEAD_BYTES = 1 << 20
 """Of a file, what is looked at where a record is not UTF-8."""
@@ -50,7 +51,7 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
         elif line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
             # An array without its brackets.
             error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")
-        elif not is_utf_8(line):
+        elif not is_utf_8(line, is_whole=True):
             error.fix = _fix_of_encoding(source)
         elif template_of(options).is_held_by(record) and _begins_with_text(source, options):
             error.fix = SKIP

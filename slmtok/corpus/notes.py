@@ -51,6 +51,11 @@ def skipped_note(records: int) -> str:
     return f"{counted(records, 'malformed record')} skipped"
 
 
+def skipped_by_option(records: int) -> Message:
+    """The same with the option, for a call whose result does not show it."""
+    return skipped_note(records), ", by ", Setting("skip_malformed", True)
+
+
 def domain_note(name: str) -> Message:
     """The note on a domain whose globs match no file."""
     fact = f"domain {name!r} has no document: "

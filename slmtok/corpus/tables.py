@@ -40,7 +40,7 @@ class Header:
             if read.count(name) > 1:
                 raise repeated_column(name, read.count(name), where)
             if name not in known:
-                shown = ", ".join(map(_short, known))
+                shown = ", ".join(map(short, known))
                 likely = next((each for each in LIKELY_FIELDS if each in known and each not in template.fields), None)
                 meant = suggestion(name, known) or likely
                 raise MalformedRecord(
@@ -85,12 +85,12 @@ def _refuse_column_zero(row: Sequence[str], template: Template, where: str) -> N
     raise MalformedRecord(
         "column 0 is not there: columns count from 1",
         where=where,
-        limit=f"columns by number: {', '.join(f'{number} ({_short(cell)})' for number, cell in enumerate(row, 1))}",
+        limit=f"columns by number: {', '.join(f'{number} ({short(cell)})' for number, cell in enumerate(row, 1))}",
         fix=(Setting("text_key" if text is None else "text_template", meant), ", or the number of another one"),
     )
 
 
-def _short(cell: str) -> str:
+def short(cell: str) -> str:
     """The beginning of a value of a table."""
     return cell if len(cell) <= _MAX_SHOWN else cell[: _MAX_SHOWN - 1] + "…"
 

@@ -8,7 +8,7 @@ from typing import Any
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
 from slmtok.corpus.globs import matches
-from slmtok.errors import Message, Setting, render
+from slmtok.errors import Message, render
 
 
 def uncut_notes(manifest: dict[str, Any]) -> list[Message]:
@@ -36,7 +36,7 @@ def warn_of_packed(manifest: dict[str, Any], out: str | os.PathLike[str]) -> Non
     uncut = uncut_notes(manifest)
     found = [*uncut, *domain_notes(manifest)]
     if manifest["skipped"]:
-        found.append((notes.skipped_note(manifest["skipped"]), ", by ", Setting("skip_malformed", True)))
+        found.append(notes.skipped_by_option(manifest["skipped"]))
     for note in found:
         warn_caller(render(note))
     _warn_of_split(manifest, os.fspath(out), is_uncut=bool(uncut))

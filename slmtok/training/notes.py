@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
-from slmtok.errors import Message, Setting, render
+from slmtok.errors import Message, render
 from slmtok.options import OTHER_DOMAIN
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.report import first_invalid
 
 
-def invalid_note(counts: PretokenCounts, fix: Message) -> Message | None:
-    """The note on bytes that are not UTF-8; None where all are. fix: what to do."""
+def invalid_note(counts: PretokenCounts, fix: Message) -> Message:
+    """The note on bytes that are not UTF-8, of which there are some. fix: what to do."""
     totals = counts.totals
-    if not totals.invalid_bytes:
-        return None
     numbers = (totals.invalid_bytes, totals.invalid_documents, totals.documents, counts.bytes)
     return notes.invalid_note(numbers, first_invalid(counts), fix)
 
@@ -37,10 +35,10 @@ def warn_of_corpus(counts: PretokenCounts) -> None:
     Texts in memory are the program's own: their bytes are as it gave them.
     """
     found = [uncut_note(counts)]
-    if counts.stats.files:
+    if counts.stats.files and counts.totals.invalid_bytes:
         found.append(invalid_note(counts, notes.AS_LATIN_1))
     if counts.totals.skipped_records:
-        found.append((notes.skipped_note(counts.totals.skipped_records), ", by ", Setting("skip_malformed", True)))
+        found.append(notes.skipped_by_option(counts.totals.skipped_records))
     for note in (*found, *domain_notes(counts)):
         if note is not None:
             warn_caller(render(note))
