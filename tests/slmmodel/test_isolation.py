@@ -22,7 +22,7 @@ import sys
 RUNTIME = ("errors", "sizes", "envelope", "atomic", "checks", "files", "opening", "strict_json")
 RUNTIME += ("schema", "json_files", "file_kinds", "background", "interrupts", "foreign_options", "record_texts")
 # The options of a corpus, from which commands generate their flags.
-RUNTIME += ("options", "option_values", "aliases", "calls", "schemes", "specials", "vocabulary")
+RUNTIME += ("options", "option_values", "text_encodings", "aliases", "calls", "schemes", "specials", "vocabulary")
 # What `files` and `calls` know of paths.
 RUNTIME += ("path_arguments",)
 
