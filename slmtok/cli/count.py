@@ -37,7 +37,7 @@ from slmtok.cli.progress import Progress
 from slmtok.cli.text_argument import eval_line
 from slmtok.corpus.formats import is_corpus_name
 from slmtok.errors import OptionError
-from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
+from slmtok.file_kinds import COUNTS, DIGESTS, NAMES, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.options import CountOptions
 
@@ -140,6 +140,7 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
     counts = {name: [file for file in held if kind_of_file(file) == COUNTS] for name, held in listed.items()}
     found = [file for name in files for file in (counts[name] if _is_folder(name) else listed[name])]
     _refuse_tokenizers(found)
+    _refuse_digests(files)
     if texts := [name for name in files if not counts[name]]:
         _refuse_texts(texts, listed)
     if output in found and not allow_duplicate:
@@ -220,6 +221,22 @@ def _refuse_tokenizers(files: Sequence[str]) -> None:
                 "slmtok train CORPUS1 CORPUS2 --vocab N learns from both",
                 option="files",
             )
+
+
+def _refuse_digests(names: Sequence[str]) -> None:
+    """Raises `OptionError` for document digests, which a glob such as `*.counts*` takes with the counts."""
+    digests = [name for name in names if not _is_folder(name) and kind_of_file(name) == DIGESTS]
+    if not digests:
+        return
+    others = [name for name in names if name not in digests] or [name.removesuffix(".digests") for name in digests]
+    options = [word for word in arguments_of_command() if word not in names]
+    raise OptionError(
+        f"{digests[0]} is {NAMES[DIGESTS]}, and merge adds up counts",
+        where=digests[0],
+        limit="counts files, and folders of them; digests are read beside the counts of the same name",
+        fix=shlex.join(["slmtok", "merge", *others, *options]),
+        option="files",
+    )
 
 
 def _refuse_repeated(files: Sequence[str]) -> None:

@@ -90,18 +90,22 @@ def _glob(text: str) -> str:
 
 def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]]:
     """The tokenizers by name, each followed by its slices."""
-    found: list[tuple[str, Tokenizer]] = []
+    opened: list[tuple[str, Tokenizer]] = []
     for name in names:
         if sizes and name.isdecimal() and not os.path.exists(name):  # noqa: PTH110
             listed = ",".join([sizes, *filter(str.isdecimal, names)])
             fact = f"--sizes takes one word, and {name} after it is no tokenizer"
             raise OptionError(fact, limit="sizes with commas between", fix=f"--sizes {listed}", option="sizes")
-        tokenizer = load(name)
+        opened.append((name, load(name)))
+    # All are cut to each size, so the smallest is the limit.
+    limit = min((one.n_vocab for _, one in opened if one.vocabulary.layout == "own"), default=0)
+    given = [size.strip() for size in (sizes or "").split(",") if size.strip()] if limit else []
+    cut_to = [_vocab_size(size, limit, str(sizes)) for size in given]
+    found: list[tuple[str, Tokenizer]] = []
+    for name, tokenizer in opened:
         found.append((name, tokenizer))
-        for size in (sizes or "").split(","):
-            if size.strip() and tokenizer.vocabulary.layout == "own":
-                n_vocab = _vocab_size(size.strip(), tokenizer.n_vocab, str(sizes))
-                found.append((f"{name}:{n_vocab}", slmtok.slice(tokenizer, n_vocab)))
+        if tokenizer.vocabulary.layout == "own":
+            found += [(f"{name}:{size}", slmtok.slice(tokenizer, size)) for size in cut_to]
     return found
 
 

@@ -412,13 +412,13 @@ class TrainJob:
             if len(trained) > 1:
                 print_sizes(outputs, trained)
 
-        return Outcome(result, show, summary, warnings=warnings_of(largest))
+        return Outcome(result, show, summary, warnings=warnings_of(largest, self.options.forbid_regex))
 
 
 # The summary.
 
 
-def warnings_of(trained: Trained) -> tuple[str, ...]:
+def warnings_of(trained: Trained, forbid_regex: str | None) -> tuple[str, ...]:
     """Warnings about the corpus and the run; empty for most."""
     report, counts = trained.report, trained.counts
     found = list(corpus_warnings(counts))
@@ -435,6 +435,10 @@ def warnings_of(trained: Trained) -> tuple[str, ...]:
             f"the counts were pruned: {distinct:,} pretokens below {counts.min_count} occurrences are missing, "
             f"{share:.2%} of the corpus"
         )
+    if forbid_regex is not None and all(option != "forbid_regex" for _, option, _ in report.refused):
+        is_file = os.path.isfile(forbid_regex)  # noqa: PTH113  (false for names that no system takes)
+        meant = "; it takes a regex, such as '^ ?(the|of)$', not a file" if is_file else ""
+        found.append(f"--forbid-regex {shlex.quote(forbid_regex)} matched no token that would have been learned{meant}")
     return tuple(found)
 
 

@@ -146,6 +146,37 @@ def test_texts_among_counts(slmtok, here: Path, line: str, fix: str) -> None:
         assert slmtok(*command.split()[1:]).code == 0, command
 
 
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "merge a.counts c.counts c.counts.digests -o m.counts": "slmtok merge a.counts c.counts -o m.counts",
+        "merge c.counts.digests -o m.counts": "slmtok merge c.counts -o m.counts",
+    }.items(),
+)
+def test_digests_among_counts(slmtok, here: Path, line: str, fix: str) -> None:
+    """As the glob `*.counts*` names them."""
+    assert slmtok("count", "b.txt", "--doc-digests", "-o", "c.counts").code == 0
+    ran = slmtok(*line.split())
+    assert ran.code == 2 and fix_of(ran) == fix and "is a file of document digests of slmtok count" in ran.err
+    assert slmtok(*fix.split()[1:]).code == 0
+
+
+def test_a_regex_that_matches_no_token_is_noted(slmtok, here: Path) -> None:
+    (here / "stop.txt").write_text("the\nof\n")
+    line = ["train", "b.txt", "--vocab", "280", "--allow-smaller", "-o"]
+    noted = slmtok(*line, "n.json", "--forbid-regex", "stop.txt")
+    fact = "--forbid-regex stop.txt matched no token that would have been learned; it takes a regex"
+    assert noted.code == 0 and fact in " ".join(noted.err.split())
+    assert "matched no token" not in slmtok(*line, "m.json", "--forbid-regex", "t").err
+
+
+def test_sizes_are_those_of_the_smallest_tokenizer(slmtok, here: Path) -> None:
+    assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "small.json").code == 0
+    ran = slmtok("eval", "tok.json", "small.json", "--on", "b.txt", "--sizes", "9000")
+    assert ran.code == 2 and "limit: 272 to 275" in ran.err
+    assert slmtok("eval", "tok.json", "small.json", "--on", "b.txt", *fix_of(ran).split()).code == 0
+
+
 def test_a_folder_without_counts(slmtok, here: Path) -> None:
     ran = slmtok("merge", "a.counts", "data", "-o", "m.counts")
     assert fix_of(ran) == "leave it out, or count the text that was packed"
