@@ -16,6 +16,8 @@ export PYO3_PYTHON := $(PY)
 export VIRTUAL_ENV := $(VENV)
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Python compiles the modules that are imported; compiling all of PyTorch and its like takes half a minute.
+export PIP_COMPILE := 0
 # Without bytecode, each of the hundreds of commands that the tests start would compile the packages again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -103,15 +105,15 @@ check-python:
 	$(PY) -m mypy.stubtest slmtok._native
 	$(BIN)/lint-imports
 
+RUST_TESTED := -p slmtok-core -p unicode-tables -p slmtok-fuzz --features $(TESTING)
 rust-test: setup ## tests of the Rust crates, also at the portable SIMD level, and inputs that fuzzing found
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-	  $(CARGO) nextest run --locked -p slmtok-core -p unicode-tables --features $(TESTING) --status-level slow --no-tests pass && \
-	  $(CARGO) test --locked --quiet -p slmtok-core --doc; \
+	  $(CARGO) nextest run --locked $(RUST_TESTED) --status-level slow --no-tests pass && \
+	  $(CARGO) test --locked --quiet $(RUST_TESTED) --doc; \
 	else \
-	  $(CARGO) test --locked --quiet -p slmtok-core -p unicode-tables --features $(TESTING); \
+	  $(CARGO) test --locked --quiet $(RUST_TESTED); \
 	fi
-	SLMTOK_SIMD=portable $(CARGO) test --locked --quiet -p slmtok-core --features $(TESTING) --test engine -- encode cache_clears engine_work traps
-	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target
+	SLMTOK_SIMD=portable $(CARGO) test --locked --quiet $(RUST_TESTED) --test engine -- encode cache_clears engine_work traps
 
 # Not one per core: a worker with torch and a Ray cluster takes 2 GB. One thread of torch each: threads of several
 # processes on the same cores wait for each other.
@@ -172,6 +174,6 @@ docs: setup ## check the links and blocks of the documentation; build its site i
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --quiet --no-deps -p slmtok-core
 
 clean: ## remove everything that was built, except .venv
-	rm -rf target rust/fuzz/target dist site quickstart .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .grimp_cache .benchmarks
+	rm -rf target dist site quickstart .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .grimp_cache .benchmarks
 	rm -f slmtok/_native*.so $(VENV)/.engine $(VENV)/.built
 	find slmtok slmmodel tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

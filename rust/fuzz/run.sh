@@ -9,7 +9,7 @@ targets=("${@:2}")
 [[ ${#targets[@]} -gt 0 ]] || for file in fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
 
 echo 'regressions, on stable Rust:'
-cargo test --quiet --locked
+cargo test --quiet --locked -p slmtok-fuzz
 
 if ! rustup run nightly rustc --version >/dev/null 2>&1; then
   echo 'not fuzzed: nightly Rust is missing; rustup toolchain install nightly' >&2
