@@ -410,6 +410,8 @@ def _check_data(path: Path) -> tuple[str, str]:
 
 
 def _check_run(path: Path) -> tuple[str, str]:
+    from slmmodel.cli.recorded import missing_data
+
     run = RunFolder.open(path)
     verify_sums(run.path)
     steps = run.checkpoints.list()
@@ -419,4 +421,6 @@ def _check_run(path: Path) -> tuple[str, str]:
     if run.tokenizer is not None:
         Text(run.tokenizer, run.vocab)
     state = "finished" if run.finished else "unfinished"
-    return f"{state} run, {len(steps)} checkpoints", run.vocab.fingerprint
+    missing = missing_data(run)
+    data = f", data not found at {', '.join(missing)}" if missing else ""
+    return f"{state} run, {len(steps)} checkpoints{data}", run.vocab.fingerprint

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import reading
+from slmmodel.cli.text import is_text
 from slmmodel.config import RunConfig
 from slmmodel.data import RunData
 from slmmodel.data.source import TokenSource, check_tokenizer
@@ -20,6 +21,14 @@ def open_mixture_of(run: RunFolder) -> RunData | None:
     from slmmodel.cli.sources import open_mixture, with_passkeys
 
     return with_passkeys(open_mixture(found.data, run.tokenizer, reading.recorded(run)), found)
+
+
+def missing_data(run: RunFolder) -> list[str]:
+    """The paths of training data that a run names and that are not there; globs are not looked at."""
+    named = run.config["data"]["train"]
+    sources = named if isinstance(named, list) else [named]
+    paths = [each.get("path") if isinstance(each, dict) else each for each in sources]
+    return [path for path in paths if isinstance(path, str) and not Path(path).exists() and not is_text(path)]
 
 
 def split_of_mixture(run: RunFolder, data: RunData, split: str) -> TokenSource:

@@ -401,8 +401,13 @@ def resume(
         fact = f"--step {step} needs a new folder: {folder.path} keeps its own steps"
         raise OptionError(fact, fix=resumed_at(folder, step, arguments_of_command()), option="step")
     if output is None and (sets or budget or force):
+        from slmmodel.cli.recorded import missing_data
+
         fact = "--set, --budget and --force need a new run"
-        raise OptionError(fact, fix=resumed_at(folder, step, arguments_of_command()), option="set")
+        fix = resumed_at(folder, step, arguments_of_command())
+        if data is None and (missing := missing_data(folder)):
+            fix += f" --data DATA; the data of the run, {', '.join(missing)}, are not there"
+        raise OptionError(fact, fix=fix, option="set")
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())

@@ -129,6 +129,15 @@ def test_doctor_compares_tokenizers(slm, here):
     assert "NO: its tokenizer, " in out and "is another than that of run" in out
 
 
+def test_data_that_were_moved_are_named_at_once(slm, tmp_path):
+    make_folder(tmp_path, "--no-eval")
+    shutil.move("data", "moved")
+    assert "data not found at" in slm("doctor", "run", code=0).out
+    fix = re.search(r"fix: +(slm resume .*?);", slm("resume", "run", "--budget", "steps=4", code=2).err)
+    assert fix and fix[1].endswith(" --data DATA")
+    assert slm(*fix[1].replace("DATA", "moved").split()[1:]).code == 0
+
+
 def test_an_unfinished_run_says_which_weights_it_has(slm, here):
     (here / "run/result.json").unlink()
     note = "note: 'run' has not finished: the weights are those of step 2"
