@@ -154,8 +154,8 @@ def _is_absent(word: str) -> bool:
     return not (os.path.exists(word) or has_magic(word) or ":" in word)  # noqa: PTH110
 
 
-def one_text(command: str, flag: str = "") -> Habit:
-    """For an argument too many that is a word of the text: the command with all words as one, behind `flag`.
+def one_text(command: str) -> Habit:
+    """For an argument too many that is a word of the text: the command with all words as one.
 
     Without several words in a row it gives nothing.
     """
@@ -169,8 +169,7 @@ def one_text(command: str, flag: str = "") -> Habit:
         begin = first + (1 if is_text else 2)
         if end - begin < 2 or (first >= 0 and not is_text):
             return ""
-        before = [*arguments[:begin], *([flag] if flag and not is_text else [])]
-        return shlex.join(["slm", command, *before, " ".join(arguments[begin:end]), *arguments[end:]])
+        return shlex.join(["slm", command, *arguments[:begin], " ".join(arguments[begin:end]), *arguments[end:]])
 
     return lambda value, arguments: joined(value, arguments) if value in arguments else ""
 

@@ -142,10 +142,7 @@ _HABITS = {
 @opening_options
 def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
-    if text is not None and prompt is not None:
-        fix = one_text("sample")(text, arguments_of_command()) or "leave one out"
-        raise OptionError("TEXT and --prompt together", where=f"TEXT is {text!r}", fix=fix, option="--prompt")
-    prompt = prompt if text is None else text
+    prompt = _one_prompt("sample", text, prompt)
     opening = {name: values.pop(name) for name in OPENING}
     options = SampleConfig(**values)
     given = check_prompt(prompt, ids)
@@ -163,6 +160,14 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     else:
         outcome = job.draw() if method is None else job.search(method)
     return outcome._replace(warnings=(*notes_on_prompt(prompt), *outcome.warnings))
+
+
+def _one_prompt(command: str, text: str | None, prompt: str | None) -> str | None:
+    """The argument TEXT, or the value of --prompt. Raises `OptionError` for both."""
+    if text is not None and prompt is not None:
+        fix = one_text(command)(text, arguments_of_command()) or "leave one out"
+        raise OptionError("TEXT and --prompt together", where=f"TEXT is {text!r}", fix=fix, option="--prompt")
+    return prompt if text is None else text
 
 
 def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -> None:
@@ -369,25 +374,26 @@ def _listed(ids: Sequence[int]) -> str:
     return "".join(f"{id} " for id in ids)
 
 
-_WORDS, _WORD = one_text("logprobs", "--prompt"), instead("--prompt {}")
 _LOGPROBS_HABITS = {
-    EXTRA: lambda value, given: _WORDS(value, given) or _WORD(value, given),
+    EXTRA: one_text("logprobs"),
     **run_as_argument("logprobs"),
     **_PROMPT_HABITS,
     **dict.fromkeys(("--n", "-n", "--k", "--top-k", "--top-logprobs", "--logprobs"), instead("--top {}", "10")),
 }
 
 
-@command("logprobs", example="slm logprobs run --prompt 'Once upon a'", habits=_LOGPROBS_HABITS)
+@command("logprobs", example="slm logprobs run 'Once upon a'", habits=_LOGPROBS_HABITS)
 @run_argument
+@argument("text", metavar="[TEXT]", required=False, help="The text before the token, as with --prompt; - is stdin.")
 @prompt_option
 @ids_option
 @option("--top", metavar="N", type=COUNT, default=10, help="Number of tokens to list; 0 lists all.")
 @step_option
 @run_tokenizer_option
 @device_option
-def logprobs(run: str, prompt: str | None, ids: str | None, top: int, **opening: Any) -> Outcome:
+def logprobs(run: str, text: str | None, prompt: str | None, ids: str | None, top: int, **opening: Any) -> Outcome:
     """List the likeliest next tokens with their probabilities, at temperature 1 and over all ids."""
+    prompt = _one_prompt("logprobs", text, prompt)
     check_prompt(prompt, ids)
     context = open_run(run, **opening)
     from slmmodel.sampling.prefill import next_log_probabilities

@@ -73,7 +73,6 @@ REFUSED = {
         "fix:   slm ablate data data --cpu -o new, or slm ablate -t tok.json --cpu -o new --text TEXT -t TOK\n",
     ),
     "plot run run -o c.png": (2, "the run 'run' is named twice"),
-    "logprobs run hi": (2, "fix:   use --prompt hi"),
     "config --preset cpu-demo my.yaml": (2, "fix:   slm config --preset cpu-demo > my.yaml\n"),
     "config --preset cpu-demo -o my.yaml": (2, "fix:   use stdout: slm config --preset cpu-demo > my.yaml\n"),
     "probe run --tasks copy,arithmetic": (2, "fix:   --tasks copy,addition\n"),

@@ -292,6 +292,7 @@ def test_next_lists_probabilities(slm: Any, run: Path) -> None:
         assert row["p"] == pytest.approx(float(p[row["id"]]), rel=1e-5)
     assert told["mass"] == pytest.approx(float(p.sort(descending=True).values[:5].sum()), rel=1e-5)
     assert told["entropy_nats"] == pytest.approx(float(-(p * p.log()).sum()), rel=1e-5)
+    assert slm("logprobs", run, "once upon a", "--top", 5, "--json").json["result"] == told
     shown = slm("logprobs", run, "-p", "once upon a", "--top", 3).out.splitlines()
     assert len(shown) == 5 and shown[-1].startswith("3 of 290 ids have")
     assert len(slm("logprobs", run, "-p", "once", "--top", 0, "--json").json["result"]["next"]) == 290

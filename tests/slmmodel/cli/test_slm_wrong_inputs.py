@@ -129,7 +129,7 @@ CASES = {
     "eval run --seq-len 0": (2, "fix:   leave out --seq-len: its default is that of the model; at least 1\n"),
     "sample --model run": (2, "fix:   use an argument for the run: slm sample run\n"),
     "sample run --file a.txt": (2, 'fix:   use --prompt "$(cat a.txt)"\n'),
-    "logprobs --model run": (2, "fix:   slm logprobs run\n"),
+    "logprobs --model run": (2, "fix:   use an argument for the run: slm logprobs run\n"),
     "pairs --checkpoint run p.jsonl": (2, "fix:   use an argument for the run: slm pairs run\n"),
     "chat run --system x": (2, "fix:   use the first text of the chat for it;"),
     "logprobs run hi --top-k 5": (2, "fix:   use --top 5\n"),
