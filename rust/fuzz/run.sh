@@ -19,6 +19,8 @@ if ! cargo fuzz --version >/dev/null 2>&1; then
   echo 'not fuzzed: cargo-fuzz is missing; cargo install cargo-fuzz' >&2
   exit 1
 fi
+# A program that runs for seconds is not worth the optimization across crates of a release.
+export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 for target in "${targets[@]}"; do
   echo "fuzzing $target for $seconds s"
   mkdir -p "corpus/$target"
