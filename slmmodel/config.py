@@ -102,7 +102,7 @@ class OptimConfig(Section):
     betas: Annotated[tuple[Beta, Beta], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Factor = option(1e-8, "Of AdamW.")
     weight_decay: Factor = option(0.1, "Decoupled, on matrices alone.")
-    grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.")
+    grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.", gt=0)
     lr_scaling: Literal["none", "sqrt", "linear"] = option("none", "Scale the preset's rate with the batch size.")
     momentum: Factor = option(0.95, "Of Muon.")
     ns_steps: Count = option(5, "Newton-Schulz iterations of Muon.", le=100)

@@ -20,10 +20,12 @@ def _weight(value: Any) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not 0 < number < math.inf:
+        share = str(value).strip().removesuffix("%")
+        is_share = str(value).strip().endswith("%") and share.replace(".", "", 1).isdecimal() and float(share) > 0
         raise InvalidConfig(
             f"a weight is {value!r}",
             limit="a number above 0; weights are divided by their sum",
-            fix="leave out a source that is not to be read",
+            fix=f"weight: {share}" if is_share else "leave out a source that is not to be read",
         )
     return number
 
@@ -102,6 +104,7 @@ def _sources(value: Any) -> Any:
     return tuple(sources)
 
 
+_MAX_PERCENTAGE = 90
 _Part = TypeVar("_Part", bound=Section)
 
 
@@ -118,10 +121,11 @@ def _part(kind: type[_Part], value: Any, option_name: str) -> _Part:
                 f"{option_name}: {fault.fact}", where=repr(of), limit=fault.limit, fix=fault.fix, option=option_name
             ) from None
         known = ", ".join(kind.model_fields)
+        is_percentage = key == "passkey" and str(found).isdecimal() and 1 <= int(found) <= _MAX_PERCENTAGE
         raise InvalidConfig(
             f"{option_name}: {key} is {found!r}",
             limit=f"keys: {known}" if "extra" in limit.lower() else limit,
-            fix="correct it, or leave it out",
+            fix=f"passkey: {found}%" if is_percentage else "correct it, or leave it out",
             option=option_name,
         ) from None
 

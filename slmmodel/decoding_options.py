@@ -97,7 +97,7 @@ class SamplingOptions(Section):
             name = path.partition(".")[0]
             if name not in type(self).model_fields:
                 raise unknown_name("option", name, type(self).model_fields, "{}, or leave it out") from None
-            share = share_of_percent(value, limit)
+            share = share_of_percent(value, limit) if name not in _EXAMPLES else None
             usual = Argument(name, type(self).model_fields[name].default)
             raise OptionError(
                 f"{name} is {value}",
@@ -105,11 +105,14 @@ class SamplingOptions(Section):
                 fix=_as_tuple(name, value)
                 or _first_of(name, value)
                 or _as_top_p(name, value)
-                or ((Argument(name, share),) if share else (usual, _OR_WITHIN)),
+                or ((Argument(name, share),) if share else None)
+                or ((Argument(name, _EXAMPLES[name]), ", for instance") if name in _EXAMPLES else (usual, _OR_WITHIN)),
                 option=f"--{name.replace('_', '-')}",
             ) from None
 
 
+_EXAMPLES = {"contrastive": 0.3}
+"""Numbers up to 1 that are no shares, so that 3 is not 3 %."""
 _OR_WITHIN = ", as without it, or one within the limit"
 
 

@@ -64,6 +64,8 @@ FOREIGN_VALUES = {
     "run.device": {"gpu": "cuda", "metal": "mps"},
     "run.parallel": dict.fromkeys(("fsdp2", "fsdp1", "zero"), "fsdp"),
     "optim.name": dict.fromkeys(("adam", "adamw_torch", "adamw_torch_fused"), "adamw"),
+    # Other trainers do not clip at 0, and a norm of 0 would make all gradients 0.
+    "optim.grad_clip": dict.fromkeys(("0", "0.0"), "none"),
     "optim.schedule.kind": {"constant": "const", "constant_with_warmup": "const", "cos": "cosine"},
 }
 """Values of other tools, in lower case, by setting: our value that means the same."""

@@ -193,16 +193,32 @@ def scores(task: Task, generated: str) -> tuple[bool, bool]:
 # The source `passkey: SHARE` of `data.train`.
 
 
+_DELIMITERS = 2
+"""The ids around a document at most."""
+_TRIED_KEYS = 200
+"""Numbers that are tried for the longest task: they differ in their ids."""
+
+
 def passkeys(text: Text, source: DataSource, seq_len: int, seed: str, delimiters: Delimiters) -> Generated:
     """The passkey documents of a source: at most `seq_len` ids, delimiters included, as a share of those of each block.
 
-    Raises `InvalidConfig` for a template that is none.
+    Raises `InvalidConfig` for a template that is none, and where the documents are made, if they do not fit.
     """
     template = load_template(source.template) if source.template else None
     maker, answers = TaskMaker(text, [], template, digits=source.digits), source.loss_on == "answer"
 
     def make(block: int, n_ids: int) -> Shard:
-        shard, unscored = _shard(maker, seq_len, f"{seed}/{block}", n_ids, delimiters)
+        try:
+            shard, unscored = _shard(maker, seq_len, f"{seed}/{block}", n_ids, delimiters)
+        except InvalidInput:
+            random = Random(seed)
+            longest = max(maker.least(maker.key(random, training=True)) for _ in range(_TRIED_KEYS))
+            raise InvalidConfig(
+                f"passkey tasks do not fit into sequences of {seq_len:,} ids",
+                limit=f"{longest + _DELIMITERS:,} ids for the longest without any filler",
+                fix=f"--set model.seq_len={longest + _DELIMITERS} or more, or shorter sentences in a template",
+                option="model.seq_len",
+            ) from None
         return shard._replace(unscored=unscored) if answers else shard
 
     assert source.passkey is not None
@@ -221,7 +237,7 @@ def _shard(maker: TaskMaker, seq_len: int, seed: str, n_ids: int, delimiters: De
     nbytes: list[int] = []
     unscored: list[int] = []
     total = 0
-    for task in training_tasks(maker, seq_len - 2, seed):
+    for task in training_tasks(maker, seq_len - _DELIMITERS, seed):
         if total >= n_ids or len(documents) == MAX_DISTINCT:
             break
         documents.append([*before, *task.prompt, *task.answer, *after])

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from slmmodel.decoding_options import DecodingOptions
-from slmmodel.errors import OptionError
+from slmmodel.errors import Argument, OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation, StepContext, check_option_range, penalise
 from slmmodel.sampling.prefill import advance, length_limit, prefill, start_context
@@ -56,7 +56,7 @@ def beam_search(model: Model, prompt: Sequence[int], options: DecodingOptions) -
         raise OptionError(
             f"{beams} beams do not divide into {groups} groups",
             limit="a multiple",
-            fix=f"{round_up(beams, groups)} beams",
+            fix=(Argument("beam", round_up(beams, groups)),),
             option="--beam-groups",
         )
     found = run_beams(model, prompt, options, BeamGroup, beams, groups)

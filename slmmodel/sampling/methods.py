@@ -104,13 +104,16 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
     if ways and "overflow" in changed:
         raise _contradiction(f"overflow {options.overflow!r} has no effect with {ways[0]}", ["overflow"], ways[0])
     in_effect = METHODS[name].options if name else ASSISTANT_OPTIONS * assistant
-    owners = {option: other for other, method in METHODS.items() for option in method.options}
-    owners |= dict.fromkeys(ASSISTANT_OPTIONS, "assistant")
-    for option, owner in owners.items():
+    owners: dict[str, list[str]] = {option: ["assistant"] for option in ASSISTANT_OPTIONS}
+    for other, method in METHODS.items():
+        for option in method.options:
+            owners.setdefault(option, []).append(other)
+    for option, having in owners.items():
         if option in changed and option not in in_effect:
+            given = [part for owner in having for part in (" or ", Argument(owner))][1:]
             raise OptionError(
-                f"{option} has no effect without {owner}",
-                fix=("leave out ", Argument(option), ", or give ", Argument(owner)),
+                f"{option} has no effect without {' or '.join(having)}",
+                fix=("leave out ", Argument(option), ", or give ", *given),
                 option=option,
             )
     return name

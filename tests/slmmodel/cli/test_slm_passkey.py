@@ -292,8 +292,12 @@ def test_what_training_with_passkeys_refuses(folder, slm):
         return f"data.train=[{folder / 'data'}, {{passkey: {share}}}]"
 
     assert "a share such as 5% or 0.05" in slm("train", "--set", sources("lots")).err
-    err = slm("train", "--set", sources("5%"), "--set", "model.seq_len=64", code=1).err
-    assert "the passkey task does not fit into 62 ids" in err
+    err = slm("train", "--set", sources("5%"), "--set", "model.seq_len=64", code=2).err
+    assert "passkey tasks do not fit into sequences of 64 ids" in err
+    fits = re.search(r"--set (model\.seq_len=\d+) or more", err)
+    assert fits
+    line = ("train", "--set", sources("5%"), "--budget", "steps=1", "--preset", "cpu-demo", "-o", "fits")
+    assert slm(*line, "--set", fits[1], code=0).code == 0
     from slmmodel.trainer import train
 
     with pytest.raises(OptionError, match=r"data.train is a list of sources"):

@@ -147,6 +147,9 @@ def test_pairs():
     )
     optim = configs.validate(flat)["optim"]
     assert optim == {"lr": 1e-3, "betas": (0.8, 0.9), "grad_clip": None, "schedule": {"decay": None}}
+    with pytest.raises(InvalidConfig, match="greater than 0") as caught:
+        configs.validate(configs.read_assignments(["optim.grad_clip=0"]))
+    assert caught.value.fix == "settings={'optim.grad_clip': 'none'}"
     with pytest.raises(InvalidConfig, match="is not NAME=VALUE"):
         configs.read_assignments(["optim.lr"])
 
