@@ -509,10 +509,12 @@ def _show(result: dict[str, Any]) -> None:
         f"{per_target['nats_per_target']:.4f} nats, perplexity {per_target['perplexity_per_target']:.2f}, "
         f"{per_target['bytes_per_target']:.3f} bytes on this text"
     )
+    # Documents that store the opening id alone are closed by it too.
+    closing = "<s>" if result["documents"]["frame"] == "bos" else "</s>"
     print_rows(
         [
-            ("bpb_total", f"{result['bpb_total']:.4f}   every byte and every </s>: rank models by this"),
-            ("bpb_content", f"{result['bpb_content']:.4f}   without </s>"),
+            ("bpb_total", f"{result['bpb_total']:.4f}   every byte and every {closing}: rank models by this"),
+            ("bpb_content", f"{result['bpb_content']:.4f}   without {closing}"),
             ("interval", between),
             ("scored", scored),
             ("bytes", "derived from the ids, so that they agree by construction" if is_derived else ""),

@@ -39,6 +39,16 @@ def text_run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+def test_the_special_that_closes_documents_is_named(slm, text_run, tmp_path):
+    from slmtok import load
+    from slmtok.shards import pack
+
+    assert "every byte and every </s>" in slm("eval", text_run, "--no-baselines", code=0).out
+    pack(tmp_path / "text.jsonl", load(tmp_path / "tok.json"), tmp_path / "opened", eos=False, val="none")
+    out = slm("eval", text_run, "--on", tmp_path / "opened", "--no-baselines", code=0).out
+    assert "every byte and every <s>:" in out and "without <s>" in out
+
+
 def test_a_certificate_that_is_proven(slm, run):
     from slmmodel.cli.result_files import load_certificate, to_envelope
 
