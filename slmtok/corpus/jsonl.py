@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.encodings import utf8_evidence
+from slmtok.corpus.likely_encodings import encoding_remedy
 from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
@@ -81,10 +82,10 @@ def _fix_of_encoding(source: str) -> Message:
 
     Skipping would lose each record beyond ASCII of a file in another encoding.
     """
-    if not Path(source).is_file() or utf8_evidence(open_head(source, _HEAD_BYTES)).is_mixed:
+    head = open_head(source, _HEAD_BYTES) if Path(source).is_file() else b""
+    if not head or utf8_evidence(head).is_mixed:
         return SKIP
-    latin_1 = Setting("encoding", "latin-1")
-    return ("name the encoding; for text in Latin-1, for instance, ", latin_1, "; or ", *SKIP)
+    return ("name the encoding; ", *encoding_remedy(head), "; or ", *SKIP)
 
 
 def _decode(line: bytes) -> Any:
