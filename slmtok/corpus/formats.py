@@ -174,11 +174,14 @@ def check_fields(
     options: ReadOptions,
     records_in: Callable[[], str | None] = lambda: None,
     markup_in: Callable[[], tuple[str, str] | None] = lambda: None,
+    *,
+    is_key_given: bool = False,
 ) -> None:
     """Raises `OptionError` for options of one kind of source that the corpus does not have.
 
     records_in: the format of records that are read as text, because no name has it, by their content.
-    markup_in: a source that is read as text and has markup, and its language.
+    markup_in: a source that is read as text and has markup, and its language. is_key_given: whether the key was named,
+    which may equal the default.
     """
     paths = list(paths)
     found = [format_of(path, options) for path in paths]
@@ -197,8 +200,8 @@ def check_fields(
             fix=("leave ", Setting("separator"), " out"),
             option="separator",
         )
-    default = options.text_key == ReadOptions.text_key and options.text_template is None
-    if default or any(entry.records for entry in found):
+    is_default = options.text_key == ReadOptions.text_key and options.text_template is None and not is_key_given
+    if is_default or any(entry.records for entry in found):
         return
     name = "text_key" if options.text_template is None else "text_template"
     without: tuple[Setting | str, ...] = ("leave ", Setting(name), " out")
