@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from slmtok import file_kinds
-from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
+from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, arrow_as_parquet, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head, stdin
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
@@ -413,6 +413,8 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         text = free_name(f"{Path(path).stem}.txt")
         line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])
         fix = (f"if it holds ids, name the text that was encoded, or make it: {line}; if not, convert it to text",)
+    if content.name == "arrow" and path != STDIN and (command := arrow_as_parquet(path)):
+        fix = (command,)
     fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
         # It is read from its end.

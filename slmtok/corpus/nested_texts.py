@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from slmtok.corpus.template import Template
@@ -23,7 +24,8 @@ def fix_of_nested(
     It is a field that was asked for, else one that holds the text of a record without the field. None where no such
     field is meant.
 
-    suffix: `.jsonl` for lines, `.json` for an array; files of other names, which may be compressed, have no command.
+    suffix: `.jsonl` for lines, `.json` for an array, `.parquet` for a table; files of other names, which may be
+    compressed, have no command.
     """
     if template.of_listed(record):
         return None
@@ -84,13 +86,25 @@ def _as_text(source: str, key: str, text: str) -> str:
 
 def _as_texts(source: str, texts: Mapping[str, str], *, keeps_others: bool) -> str:
     """The same for several fields; `keeps_others` keeps the other fields of a row."""
-    records = "map(json.loads, sys.stdin)" if source.endswith(".jsonl") else "json.load(sys.stdin)"
     fields = ", ".join([*["**row"] * keeps_others, *(f"{key!r}: {text}" for key, text in texts.items())])
-    program = f"import json, sys; print(*map(json.dumps, ({{{fields}}} for row in {records})), sep=chr(10))"
+    modules, rows = _READERS[Path(source).suffix]
+    program = f"import json, sys{modules}; print(*map(json.dumps, ({{{fields}}} for {rows})), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
+
+
+_READERS = {
+    ".jsonl": ("", "row in map(json.loads, sys.stdin)"),
+    ".json": ("", "row in json.load(sys.stdin)"),
+    ".parquet": (
+        ", pyarrow.parquet",
+        "batch in pyarrow.parquet.ParquetFile(sys.stdin.buffer).iter_batches() for row in batch.to_pylist()",
+    ),
+}
+"""By suffix: what the command imports besides, and its rows."""
 
 
 def converted(source: str, ending: str, command: str) -> str:
     """The command that writes a file beside `source`, to be named instead."""
-    made = shlex.quote(f"{source.removesuffix('.jsonl').removesuffix('.json')}-{ending}.jsonl")
+    suffix = Path(source).suffix
+    made = shlex.quote(f"{source.removesuffix(suffix) if suffix in _READERS else source}-{ending}.jsonl")
     return f"{command} < {shlex.quote(source)} > {made}, and name it"
