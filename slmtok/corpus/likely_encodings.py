@@ -28,6 +28,7 @@ _C1 = re.compile(rb"[\x80-\x9f]")
 _WORD = re.compile(r"[^\W\d_]+")
 _SYMBOL_IN_WORD = re.compile("(?<=[^\\W\\d_])[^\\w\\s\0-\x7f\u2019\u2018\u2010-\u2015\xad\xb7](?=[^\\W\\d_])")
 """Beyond ASCII, without apostrophes and hyphens."""
+_USUAL_SIGNS = {*"‘’“”„–—…•«»°£€§©®\xa0"}
 _LATIN = ("iso8859-1", "iso8859-15", "cp1252")
 _ALPHABETS = {
     "cp1251": "CYRILLIC",
@@ -122,7 +123,9 @@ def _is_latin(text: str | None) -> bool:
     beyond = sum(map(_count_beyond_ascii, words))
     if text is None or beyond > _MAX_LATIN_SHARE * sum(map(len, words)):
         return False
-    return _has_few_symbols(text, beyond) and bool(words)
+    # A text in English may have quotes alone.
+    signs = {char for char in text if not char.isascii()}
+    return _has_few_symbols(text, beyond) and (bool(words) or (bool(signs) and signs <= _USUAL_SIGNS))
 
 
 def _is_alphabet(text: str | None, script: str) -> bool:

@@ -24,6 +24,7 @@ TEXTS = {
     "Spanish": "¿Qué pasó, señor? ¡Año nuevo! Canción\n",
     "Swedish": "Åke åt små älgar på ön. På ön är det kallt, sa Örjan.\n",
     "English": "“Don’t,” she said – it’s a café\n",
+    "quotes": "“Don’t,” she said – “it’s 5 £.”\n",
     "Polish": "Zażółć gęślą jaźń. Wszyscy ludzie rodzą się wolni i równi.\n",
 }
 
@@ -40,7 +41,7 @@ TEXTS = {
         ("Taiwanese", "big5", ("big5",)),
         ("Korean", "euc_kr", ("euc_kr",)),
         *((language, "latin-1", ("latin-1",)) for language in ("French", "German", "Spanish", "Swedish")),
-        ("English", "cp1252", ("cp1252",)),
+        *((language, "cp1252", ("cp1252",)) for language in ("English", "quotes")),
         # Its letters are signs in Latin-1.
         ("Polish", "cp1250", ()),
     ],
