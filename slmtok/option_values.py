@@ -195,6 +195,7 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
                 continue
             field, *chain = found.split("|")
             if not field or spec or conversion:
+                example = _without_specs(str(text)) or example
                 raise ValueError("a field is a name in braces, perhaps with filters: {title|strip|lower}")
             unknown = next((each for each in chain if each not in FILTERS), None)
             if unknown is not None:
@@ -220,9 +221,22 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
     return tuple(literals), tuple(names), tuple(filters)
 
 
+_OTHER_FIELD = re.compile(r"\{\{\s*(\w[\w.|]*)\s*\}\}|%\((\w+)\)s|\$\(?(\w+)\)?")
+"""A field as templates of Jinja, printf, shells and awk write it."""
+
+
 def _template_meant(text: str) -> str | None:
-    """A name alone as a template, and `$3` of awk and shells as `{3}`; None for other text without a field."""
-    return f"{{{text}}}" if text.isidentifier() else re.sub(r"\$(\w+)", r"{\1}", text) if "$" in text else None
+    """A name alone as a template, and fields that are written as in other programs; None for text without a field."""
+    if text.isidentifier():
+        return f"{{{text}}}"
+    meant = _OTHER_FIELD.sub(lambda found: f"{{{found[found.lastindex or 1]}}}", text)
+    return None if meant == text else meant
+
+
+def _without_specs(text: str) -> str | None:
+    """The template without conversions and formats, `{price:>10}`, which `str.format` knows; None for another fault."""
+    bare = re.sub(r"(?<!\{)\{(\w[^{}!:]*)(![rsa])?(:[^{}]*)?\}", r"{\1}", text)
+    return None if bare == text or "{}" in bare else bare
 
 
 def check_template(name: str, value: object) -> object:

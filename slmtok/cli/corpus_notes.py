@@ -116,6 +116,7 @@ def _line_of_list(path: str, word: str, *, is_first: bool = False) -> str:
 
 def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """Notes on a header that was read as text, and on quotes that .tsv does not have."""
+    from slmtok.corpus.csv_file import rewritten
     from slmtok.corpus.streams import compression
     from slmtok.corpus.table_heads import are_quoted, named_columns, table_heads
     from slmtok.corpus.tables import short
@@ -131,9 +132,7 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             yield f"the first row of {head.path} ({shown}) was read as text; {again}"
             break
     for head in [*filter(are_quoted, tables["tsv"])][:1]:
-        program = r"import csv,sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin,delimiter='\t'))"
-        target = shlex.quote(free_name(f"{Path(head.path).stem}.csv"))
-        line = f'python -c "{program}" < {shlex.quote(head.path)} > {target}, and name it'
+        line = rewritten(head.path, "\t", free_name(f"{Path(head.path).stem}.csv"), read.encoding) + ", and name it"
         if compression(head.path) != "plain":
             line = "write it as .csv, which has quotes"
         yield f"the texts in the first rows of {head.path} are in quotes, which .tsv keeps as text; {line}"

@@ -58,7 +58,7 @@ from slmtok.errors import (
     suggestion,
 )
 
-_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir|while) ")
+_COMMAND = re.compile(r"(PYTHONIOENCODING=\S+ )?(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir|while) ")
 EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 RUN_IS = "RUN is a folder that slm train wrote; no pretrained models are loaded"

@@ -249,12 +249,15 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     from slmtok.cli.corpus_notes import corpus_notes, explain_list
     from slmtok.cli.encoding_notes import notes_on_encoding
     from slmtok.corpus import find
+    from slmtok.corpus.reading import check_named_fields
 
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
         raise OptionError(fact, fix=("leave it out, or ", Setting("sample", "10%")), option="seed")
     try:
         found = find(list(corpus), read)
+        if _is_given("text_key"):
+            check_named_fields(found, read, is_key_given=True)
     except OptionError as error:
         _name_tokenizer(error)
         raise
@@ -263,6 +266,12 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
         raise
     add_notes([*corpus_notes(found, read), *notes_on_encoding(found, read)])
     return found
+
+
+def _is_given(name: str) -> bool:
+    """Whether an option is on the command line of the running command."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
 def _name_tokenizer(error: OptionError) -> None:

@@ -13,10 +13,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from slmtok.corpus.nested_texts import fix_of_nested
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.saved_data_set import check_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
@@ -59,6 +60,7 @@ _DICTIONARY_HEADER = re.compile(rb"\x15\x04\x15([\x80-\xff]{0,4}[\0-\x7f])\x15([
 _DATASET_BATCH_ROWS = 1000
 _TEXT_KIND = re.compile(r"(dictionary<values=|Value\((dtype=)?')?((large_|fixed_size_)?(string|binary)|extension<)")
 """How the types of columns that may hold text begin, as pyarrow and `datasets` print them."""
+_NESTED_KIND = re.compile(r"((large_|fixed_size_)?list|struct)<")
 _HUB_SECONDS = 8
 """How long the hub has for its first answer."""
 
@@ -79,7 +81,7 @@ def read_parquet_columns(path: str, options: ReadOptions, skipped: Skipped) -> I
 def _read_parquet(path: str, options: ReadOptions, skipped: Skipped, convert: Convert[_Part]) -> Iterator[_Part]:
     with _open_parquet(path, options) as file:
         template = template_of(options)
-        _check_columns(template, _kinds(file.schema_arrow, template, path), path)
+        _check_file(file, template, _kinds(file.schema_arrow, template, path), path)
         columns = list(dict.fromkeys(template.fields))
         row = 0
         for group in range(file.num_row_groups):
@@ -130,7 +132,40 @@ def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
                 limit=f"columns: {', '.join(names)}",
                 fix="leave this file out, or read it as a source of its own, with its own text_key",
             )
-        _check_columns(template, names, path)
+        try:
+            _check_columns(template, names, path)
+        except MalformedRecord:
+            # Opened again for its first row.
+            with _open_parquet(path, options) as file:
+                _check_file(file, template, names, path)
+
+
+def _check_file(file: Any, template: Template, kinds: Mapping[str, object], path: str) -> None:
+    """As `_check_columns`, for a file whose text may be in lists or records, as the first row shows."""
+    try:
+        _check_columns(template, kinds, path)
+    except MalformedRecord as error:
+        fix = _fix_of_nested(file, template, kinds, path)
+        if fix is not None:
+            error.limit, error.fix = "a column of text", fix
+            error.fields.pop("meant", None)
+        raise
+
+
+def _fix_of_nested(file: Any, template: Template, kinds: Mapping[str, object], path: str) -> str | None:
+    """The command that writes the text of nested columns as a field; None where there is none to be seen."""
+    nested = [name for name, kind in kinds.items() if _NESTED_KIND.match(str(kind))]
+    if not nested or not file.num_row_groups or template.source is not None:
+        return None
+    with suppress(SlmtokError, ArithmeticError, OSError, StopIteration, ValueError):
+        # It refuses columns that are too large to read.
+        _batch_rows(file.metadata.row_group(0), nested, _MAX_CHUNK_BYTES, path)
+        [row] = next(file.iter_batches(batch_size=1, row_groups=[0], columns=nested, use_threads=False)).to_pylist()
+        # Of columns of text it matters that they are there.
+        texts = {name: "" for name, kind in kinds.items() if _TEXT_KIND.match(str(kind))}
+        fix = fix_of_nested(path, ".parquet", template, {**texts, **row})
+        return fix if isinstance(fix, str) and fix.startswith("python ") else None
+    return None
 
 
 @contextmanager

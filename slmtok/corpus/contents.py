@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from slmtok import file_kinds
-from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
+from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, arrow_as_parquet, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head, stdin
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
@@ -87,11 +87,29 @@ def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
     zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
     found: dict[str, Content] = {}
     for path in paths:
-        content = content_of(head_of(path, options))
+        head = head_of(path, options)
+        content = content_of(head)
+        if content is None and head.lstrip().startswith(b"<"):
+            _refuse_markup(path, head, options)
         if content is not None and not (content.encoded and zeros_are_text):
             found[path] = content
     if found:
         raise _not_text(found, len(paths), options)
+
+
+def _refuse_markup(path: str, head: bytes, options: ReadOptions) -> None:
+    """Raises `OptionError` for a page or document of markup that is read as records."""
+    name, language = format_of(path, options).name, _markup_of(path, head)
+    if not format_of(path, options).records or language is None:
+        return
+    raise OptionError(
+        f"{'stdin' if path == STDIN else repr(path)} is {language}, not {name}",
+        where=path,
+        limit=f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}",
+        fix="fetch it again, if it is a server's page about an error; else extract its text",
+        option="format",
+        path=path,
+    )
 
 
 def _is_without_size(path: str) -> bool:
@@ -395,6 +413,8 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         text = free_name(f"{Path(path).stem}.txt")
         line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])
         fix = (f"if it holds ids, name the text that was encoded, or make it: {line}; if not, convert it to text",)
+    if content.name == "arrow" and path != STDIN and (command := arrow_as_parquet(path)):
+        fix = (command,)
     fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
         # It is read from its end.

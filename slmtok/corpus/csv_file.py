@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from slmtok.corpus.streams import document_too_large, open_bytes
+from slmtok.corpus.streams import UTF_8, document_too_large, open_bytes
 from slmtok.corpus.tables import Header
 from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting
@@ -40,10 +40,10 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
         rows = csv.reader(lines, strict=True)
         while True:
             try:
-                lines.size = 0
+                lines.size, first_line = 0, lines.number + 1
                 row = [value.encode("utf-8", "surrogateescape") for value in next(rows)]
                 if row and header is None:
-                    header = _header(row, template_of(options), path, rows.line_num)
+                    header = _header(row, template_of(options), path, first_line, options.encoding)
                     row = row if header.is_record else []
                 if not row or header is None:
                     continue
@@ -51,7 +51,7 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
             except StopIteration:
                 return
             except csv.Error as error:
-                malformed = MalformedRecord(f"the row is not CSV: {error}", fix=("repair the row, or ", *SKIP))
+                malformed = _not_csv(error, lines.number - first_line, is_at_end=lines.is_at_end)
             except MalformedRecord as error:
                 if header is None:
                     raise
@@ -60,16 +60,32 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
                 yield text
                 continue
             if not options.skip_malformed:
-                raise located(malformed, path, line=rows.line_num)
+                raise located(malformed, path, line=first_line)
             skipped.records += 1
 
 
+def _not_csv(error: csv.Error, more_lines: int, *, is_at_end: bool) -> MalformedRecord:
+    """The error for a row with a fault in its quotes. more_lines: those of the row behind its first."""
+    if not is_at_end:
+        return MalformedRecord(f"the row is not CSV: {error}", fix=("repair the row, or ", *SKIP))
+    lost = f" leaves out the {more_lines:,} lines behind it as well" if more_lines else " leaves the row out"
+    return MalformedRecord(
+        "the row has a quote that is not closed until the end of the file",
+        limit="a quote in quotes is doubled",
+        fix=("close the quote; ", Setting("skip_malformed", True), lost),
+    )
+
+
 class _RowLines:
-    """Lines for a reader that joins those of a row. size: characters of the row so far, which the caller sets to 0."""
+    """Lines for a reader that joins those of a row. size: characters of the row so far, which the caller sets to 0.
+
+    number: of lines so far.
+    """
 
     def __init__(self, stream: io.TextIOWrapper, limit: int, path: str) -> None:
         self._stream, self._limit, self._path = stream, limit, path
-        self._number = self.size = 0
+        self.number = self.size = 0
+        self.is_at_end = False
 
     def __iter__(self) -> _RowLines:
         return self
@@ -77,11 +93,12 @@ class _RowLines:
     def __next__(self) -> str:
         line = self._stream.readline(self._limit + 1 - self.size)
         if not line:
+            self.is_at_end = True
             raise StopIteration
-        self._number += 1
+        self.number += 1
         self.size += len(line)
         if self.size > self._limit:
-            raise document_too_large(f"{self._path}, line {self._number:,}", self._limit)
+            raise document_too_large(f"{self._path}, line {self.number:,}", self._limit)
         return line
 
 
@@ -94,7 +111,17 @@ def _has_quotes(path: str) -> bool:
     return os.path.isfile(path) and b'"' in read_file(path, _HEAD_BYTES)  # noqa: PTH113
 
 
-def _header(row: list[bytes], template: Template, path: str, line: int) -> Header:
+def rewritten(path: str, mark: str, output: str, encoding: str = UTF_8) -> str:
+    """The command that writes a table with another separator, `mark`, as CSV.
+
+    Latin-1 keeps all bytes. The encoding of the locale, which may be UTF-8, ends the program at others.
+    """
+    program = f"import csv,sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin,delimiter={mark!r}))"
+    environment = f"PYTHONIOENCODING={'latin-1' if encoding == UTF_8 else encoding}"
+    return f'{environment} python -c "{program}" < {shlex.quote(path)} > {shlex.quote(output)}'
+
+
+def _header(row: list[bytes], template: Template, path: str, line: int, encoding: str) -> Header:
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
     try:
         return Header.of(row, template, f"{path}, line {line:,}")
@@ -106,9 +133,7 @@ def _header(row: list[bytes], template: Template, path: str, line: int) -> Heade
             key = (" ", Setting("text_key", str(len(columns)))) if not is_named and template.source is None else ()
             error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
         elif len(row) == 1 and (mark := next((each for each in "\t;|" if each.encode() in text), None)):
-            program = f"import csv,sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin,delimiter={mark!r}))"
-            output = f"{path.removesuffix('.csv')}-comma.csv"
-            command = f'python -c "{program}" < {shlex.quote(path)} > {shlex.quote(output)}'
+            command = rewritten(path, mark, f"{path.removesuffix('.csv')}-comma.csv", encoding)
             named = "tabs" if mark == "\t" else repr(mark)
             error.limit, error.fix = f"columns are separated by ',', and these by {named}", f"{command}, and name it"
         raise

@@ -6,8 +6,10 @@ parser for its lines, or reads its files in Python.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from slmtok.corpus.paths import HUGGING_FACE
@@ -15,6 +17,7 @@ from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix, compression
 from slmtok.corpus.template import LineParser
 from slmtok.errors import OptionError, Setting
+from slmtok.files import free_name, read_file
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -125,11 +128,26 @@ _NOT_TEXT = {
 """Suffixes of files that no format reads: what they are, and what to do."""
 
 
+_ARROW_MAGIC = b"ARROW1"
+
+
 def is_corpus_name(path: str) -> bool:
     """Whether the name of a file says that it holds documents: records, or compressed text or records."""
     suffix = bare_suffix(path)
     kind = next((each for each in FORMATS.values() if suffix in each.suffixes), None)
     return kind is not None and kind.name != "json" and (kind.records or compression(path) != "plain")
+
+
+def arrow_as_parquet(path: str) -> str | None:
+    """The command that writes a file of Arrow as parquet; None for one that is compressed or not there."""
+    if not Path(path).is_file() or compression(path) != "plain":
+        return None
+    # A stream has no such mark.
+    opened = "open_file" if read_file(path, len(_ARROW_MAGIC)) == _ARROW_MAGIC else "open_stream"
+    made = free_name(f"{path.removesuffix(Path(path).suffix)}.parquet")
+    table = f"pyarrow.ipc.{opened}(open({path!r}, 'rb')).read_all()"
+    program = f"import pyarrow.ipc, pyarrow.parquet; pyarrow.parquet.write_table({table}, {made!r})"
+    return f"python -c {shlex.quote(program)}, and name {shlex.quote(made)}"
 
 
 def format_of(path: str, options: ReadOptions) -> Format:
@@ -142,6 +160,7 @@ def format_of(path: str, options: ReadOptions) -> Format:
         suffix = bare_suffix(path)
         if suffix in _NOT_TEXT:
             what, fix = _NOT_TEXT[suffix]
+            fix = (arrow_as_parquet(path) or fix) if suffix == ".arrow" else fix
             raise OptionError(
                 f"{path!r} is {what}, which slmtok cannot read",
                 limit=f"formats: {', '.join(FORMAT_NAMES)}, each also as {', '.join(COMPRESSED)}",
@@ -174,11 +193,14 @@ def check_fields(
     options: ReadOptions,
     records_in: Callable[[], str | None] = lambda: None,
     markup_in: Callable[[], tuple[str, str] | None] = lambda: None,
+    *,
+    is_key_given: bool = False,
 ) -> None:
     """Raises `OptionError` for options of one kind of source that the corpus does not have.
 
     records_in: the format of records that are read as text, because no name has it, by their content.
-    markup_in: a source that is read as text and has markup, and its language.
+    markup_in: a source that is read as text and has markup, and its language. is_key_given: whether the key was named,
+    which may equal the default.
     """
     paths = list(paths)
     found = [format_of(path, options) for path in paths]
@@ -197,8 +219,8 @@ def check_fields(
             fix=("leave ", Setting("separator"), " out"),
             option="separator",
         )
-    default = options.text_key == ReadOptions.text_key and options.text_template is None
-    if default or any(entry.records for entry in found):
+    is_default = options.text_key == ReadOptions.text_key and options.text_template is None and not is_key_given
+    if is_default or any(entry.records for entry in found):
         return
     name = "text_key" if options.text_template is None else "text_template"
     without: tuple[Setting | str, ...] = ("leave ", Setting(name), " out")

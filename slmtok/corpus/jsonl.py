@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.encodings import utf8_evidence
+from slmtok.corpus.jsonl_heads import meant_by_head
+from slmtok.corpus.likely_encodings import encoding_remedy
 from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
@@ -39,7 +41,8 @@ def parser(source: str, options: ReadOptions) -> LineParser:
 
 
 def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> bytes | None:
-    record: Any = None
+    # `None` is a value of JSON.
+    record: Any = ...
     try:
         record = _decode(line.removeprefix(BOM_UTF8) if number == 1 else line)
         return template_of(options).text_of(record)
@@ -53,6 +56,8 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")
         elif not is_utf_8(line, is_whole=True):
             error.fix = _fix_of_encoding(source)
+        elif record is ... and (found := meant_by_head(source, options)):
+            error.limit, error.fix = found
         elif template_of(options).is_held_by(record) and _begins_with_text(source, options):
             error.fix = SKIP
             error.fields.pop("meant", None)
@@ -81,10 +86,10 @@ def _fix_of_encoding(source: str) -> Message:
 
     Skipping would lose each record beyond ASCII of a file in another encoding.
     """
-    if not Path(source).is_file() or utf8_evidence(open_head(source, _HEAD_BYTES)).is_mixed:
+    head = open_head(source, _HEAD_BYTES) if Path(source).is_file() else b""
+    if not head or utf8_evidence(head).is_mixed:
         return SKIP
-    latin_1 = Setting("encoding", "latin-1")
-    return ("name the encoding; for text in Latin-1, for instance, ", latin_1, "; or ", *SKIP)
+    return ("name the encoding; ", *encoding_remedy(head), "; or ", *SKIP)
 
 
 def _decode(line: bytes) -> Any:

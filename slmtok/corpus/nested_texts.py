@@ -5,7 +5,10 @@ The records are the lines of a file, or one array of JSON.
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from slmtok.corpus.template import Template
@@ -21,8 +24,11 @@ def fix_of_nested(
     It is a field that was asked for, else one that holds the text of a record without the field. None where no such
     field is meant.
 
-    suffix: `.jsonl` for lines, `.json` for an array; files of other names, which may be compressed, have no command.
+    suffix: `.jsonl` for lines, `.json` for an array, `.parquet` for a table; files of other names, which may be
+    compressed, have no command.
     """
+    if template.of_listed(record):
+        return None
     nested = {name: value for name, value in record.items() if isinstance(value, (list, dict))}
     asked = {name: value for name, value in nested.items() if name in template.fields}
     if asked:
@@ -31,10 +37,11 @@ def fix_of_nested(
             texts = [name for name, value in record.items() if isinstance(value, str)]
             return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
         return _as_text(source, "text", text)
-    if path := _path_in(template, record):
-        is_plain = source.endswith(suffix)
-        key = template.fields[0]
-        return _as_text(source, key, path) if is_plain else f"write {path} of each row as a field {key!r} of its own"
+    if paths := _paths_in(template, record):
+        if source.endswith(suffix):
+            return _as_texts(source, paths, keeps_others=template.source is not None)
+        key, path = next(iter(paths.items()))
+        return f"write {path} of each row as a field {key!r} of its own"
     if template.source is not None or template.fields[0] in record or not source.endswith(suffix):
         return None
     if any(isinstance(value, str) for value in record.values()):
@@ -45,11 +52,21 @@ def fix_of_nested(
     return _as_text(source, template.fields[0], text) if text else None
 
 
-def _path_in(template: Template, record: dict[str, Any]) -> str | None:
-    """The text that a key such as `text.full` stands for in other tools, as an expression; None for other keys."""
-    if template.source is not None or template.fields[0] in record:
-        return None
-    names = template.fields[0].split(".")
+_BETWEEN_KEYS = re.compile(r"[.\[\]]+")
+
+
+def _paths_in(template: Template, record: dict[str, Any]) -> dict[str, str]:
+    """The texts that fields such as `text.full` and `text[full]` stand for in other tools, as expressions.
+
+    None where another field of the template is not there either.
+    """
+    absent = [name for name in template.fields if name not in record]
+    found = {name: path for name in absent if (path := _path_in(name, record))}
+    return found if len(found) == len({*absent}) else {}
+
+
+def _path_in(field: str, record: dict[str, Any]) -> str | None:
+    names = [name for name in _BETWEEN_KEYS.split(field) if name]
     value: Any = record
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
@@ -64,13 +81,30 @@ def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
 
 def _as_text(source: str, key: str, text: str) -> str:
     """The command that writes records with the expression `text` of each row of `source` as their field `key`."""
-    records = "map(json.loads, sys.stdin)" if source.endswith(".jsonl") else "json.load(sys.stdin)"
-    rows = f"({{{key!r}: {text}}} for row in {records})"
-    program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
+    return _as_texts(source, {key: text}, keeps_others=False)
+
+
+def _as_texts(source: str, texts: Mapping[str, str], *, keeps_others: bool) -> str:
+    """The same for several fields; `keeps_others` keeps the other fields of a row."""
+    fields = ", ".join([*["**row"] * keeps_others, *(f"{key!r}: {text}" for key, text in texts.items())])
+    modules, rows = _READERS[Path(source).suffix]
+    program = f"import json, sys{modules}; print(*map(json.dumps, ({{{fields}}} for {rows})), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
+
+
+_READERS = {
+    ".jsonl": ("", "row in map(json.loads, sys.stdin)"),
+    ".json": ("", "row in json.load(sys.stdin)"),
+    ".parquet": (
+        ", pyarrow.parquet",
+        "batch in pyarrow.parquet.ParquetFile(sys.stdin.buffer).iter_batches() for row in batch.to_pylist()",
+    ),
+}
+"""By suffix: what the command imports besides, and its rows."""
 
 
 def converted(source: str, ending: str, command: str) -> str:
     """The command that writes a file beside `source`, to be named instead."""
-    made = shlex.quote(f"{source.removesuffix('.jsonl').removesuffix('.json')}-{ending}.jsonl")
+    suffix = Path(source).suffix
+    made = shlex.quote(f"{source.removesuffix(suffix) if suffix in _READERS else source}-{ending}.jsonl")
     return f"{command} < {shlex.quote(source)} > {made}, and name it"

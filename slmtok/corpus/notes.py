@@ -11,7 +11,6 @@ from slmtok.sizes import counted
 
 MIN_BINARY_SHARE = 0.1
 """Invalid bytes of a corpus from which on it may be binary data."""
-AS_LATIN_1: Message = ("for text in Latin-1, for instance, ", Setting("encoding", "latin-1"))
 
 
 def invalid_note(
@@ -20,7 +19,7 @@ def invalid_note(
     """The note on bytes that are not UTF-8.
 
     numbers: invalid bytes, documents with some, all documents, all bytes. first: the place of the first one, as (file,
-    document, byte). fix: what to do, such as `AS_LATIN_1`.
+    document, byte). fix: what to do.
     """
     n_bytes, with_some, documents, size = numbers
     share = n_bytes / max(size, 1)

@@ -80,8 +80,14 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     _refuse_compressed_twins(kept)
     refuse_own_files([os.fspath(each) for each in given], kept, options)
     check_texts(kept, options)
-    check_fields(kept, options, partial(records_among, kept, options), partial(markup_among, kept, options))
+    check_named_fields(kept, options)
     return kept
+
+
+def check_named_fields(sources: Sequence[str], options: ReadOptions, *, is_key_given: bool = False) -> None:
+    """As `check_fields`, which says what the sources look like."""
+    records, markup = partial(records_among, sources, options), partial(markup_among, sources, options)
+    check_fields(sources, options, records, markup, is_key_given=is_key_given)
 
 
 def is_excluded(source: str, options: ReadOptions) -> bool:

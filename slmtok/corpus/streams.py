@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from slmtok.corpus.encodings import utf8_evidence
+from slmtok.corpus.likely_encodings import encoding_remedy
 from slmtok.corpus.paths import STDIN
 from slmtok.errors import DocumentTooLarge, Message, MissingInput, Setting, SlmtokError, Unreadable
 from slmtok.file_content import content_of
@@ -123,7 +124,7 @@ def _other_encoding(path: str, block: bytes) -> Message:
     if content is not None and content.encoded and isinstance(content.read_by, Setting):
         return (content.read_by,)
     if utf8_evidence(head).invalid:
-        return ("name another ", Setting("encoding"), "; the text is not UTF-8")
+        return "the text is not UTF-8; ", *encoding_remedy(head)
     return ("leave ", Setting("encoding"), " out: the text is UTF-8")
 
 

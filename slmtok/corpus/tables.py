@@ -43,6 +43,9 @@ class Header:
                 shown = ", ".join(map(short, known))
                 likely = next((each for each in LIKELY_FIELDS if each in known and each not in template.fields), None)
                 meant = suggestion(name, known) or likely
+                if several := template.of_listed(known):
+                    fact = f"the first row names no column {name!r} (it has: {shown})"
+                    raise MalformedRecord(fact, where=where, limit=(Setting("text_key"), " is one field"), fix=several)
                 raise MalformedRecord(
                     f"the first row names no column {name!r} (it has: {shown})",
                     where=where,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -23,6 +23,10 @@ SKIP: tuple[str | Setting, ...] = (Setting("skip_malformed", True), " to skip su
 """The remedy for any malformed record."""
 LIKELY_FIELDS = ("text", "content", "body", "raw_content")
 """Names of fields that usually hold text, the most usual first."""
+
+
+_BETWEEN_NAMES = re.compile(r"[\s,;|+]+")
+"""In a list of names of fields."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,14 @@ class Template:
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes)) and key not in self.fields]
         return next((key for key in LIKELY_FIELDS if key in texts), texts[0] if len(texts) == 1 else None)
 
+    def of_listed(self, names: Container[str]) -> tuple[str | Setting, ...]:
+        """The template, as the fix, where the key is a list of names that are all there: `title,text`; else ()."""
+        parts = [part for part in _BETWEEN_NAMES.split(self.fields[0]) if part] if self.source is None else []
+        if len(parts) < 2 or self.fields[0] in names or not all(part in names for part in parts):
+            return ()
+        template = Setting("text_template", "\n".join(f"{{{part}}}" for part in parts))
+        return template, " in the place of ", Setting("text_key")
+
     def missing(
         self, name: str, record: Mapping[str, object], fact: str | None = None, kind: str = "fields"
     ) -> MalformedRecord:
@@ -126,6 +138,8 @@ class Template:
         fact = f"{fact or f'record has no field {name!r}'} ({kind}: {fields})"
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes)) and key not in self.fields]
         likely = self._likely(record)
+        if several := self.of_listed(record):
+            return MalformedRecord(fact, limit=(Setting("text_key"), " is one field"), fix=several)
         if kind == "columns" and not texts:
             return MalformedRecord(fact, limit="a column of text", fix="leave it out: none of its columns is text")
         if self.source is not None and not texts and (held := [field for field in self.fields if field in record]):

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
+from slmtok.corpus.contents import head_of
+from slmtok.corpus.likely_encodings import encoding_remedy
 from slmtok.errors import Message, render
-from slmtok.options import OTHER_DOMAIN
+from slmtok.options import OTHER_DOMAIN, ReadOptions
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.report import first_invalid
+
+_HEAD_BYTES = 1 << 20
+"""Of the first file with a byte that is not UTF-8, by which encodings are proposed."""
 
 
 def invalid_note(counts: PretokenCounts, fix: Message) -> Message:
@@ -15,6 +20,13 @@ def invalid_note(counts: PretokenCounts, fix: Message) -> Message:
     totals = counts.totals
     numbers = (totals.invalid_bytes, totals.invalid_documents, totals.documents, counts.bytes)
     return notes.invalid_note(numbers, first_invalid(counts), fix)
+
+
+def _remedy_of_invalid(counts: PretokenCounts) -> Message:
+    """The encodings in which the first file with a byte that is not UTF-8 may be."""
+    first = first_invalid(counts)
+    path = None if first is None else first[0]
+    return encoding_remedy(b"" if path is None else head_of(path, ReadOptions(), _HEAD_BYTES))
 
 
 def uncut_note(counts: PretokenCounts) -> Message | None:
@@ -36,7 +48,7 @@ def warn_of_corpus(counts: PretokenCounts) -> None:
     """
     found = [uncut_note(counts)]
     if counts.stats.files and counts.totals.invalid_bytes:
-        found.append(invalid_note(counts, notes.AS_LATIN_1))
+        found.append(invalid_note(counts, _remedy_of_invalid(counts)))
     if counts.totals.skipped_records:
         found.append(notes.skipped_by_option(counts.totals.skipped_records))
     for note in (*found, *domain_notes(counts)):

@@ -146,7 +146,7 @@ def test_what_is_wrong_with_a_corpus_is_placed(slmtok, tmp_path):
     (tmp_path / "b.txt").write_bytes(b"text and \xff more")
     ran = slmtok("count", "a.txt", "b.txt", "-o", "x.counts")
     assert "note: 1 invalid byte in 1 of 2 documents were kept as bytes (first: b.txt, byte 9); " in ran.err
-    assert "for text in Latin-1, for instance, run it again with --encoding latin-1 --force\n" in ran.err
+    assert "for text in another encoding, name it: run it again with --encoding NAME --force\n" in ran.err
     assert slmtok("count", "a.txt", "b.txt", "-o", "x.counts", "--encoding", "latin-1", "--force").code == 0
 
 

@@ -99,7 +99,7 @@ def test_fix_of_a_wrong_encoding_is_what_the_text_shows(files):
     ran = files("train", "utf8.txt", "--encoding", "ascii", "--vocab", 290, "-o", "x.json")
     assert "fix:   leave --encoding out: the text is UTF-8\n" in ran.err
     ran = files("train", "latin.txt", "--encoding", "ascii", "--vocab", 290, "-o", "x.json")
-    assert "fix:   name another --encoding; the text is not UTF-8\n" in ran.err
+    assert "fix:   the text is not UTF-8; for text in Latin-1, for instance, --encoding latin-1\n" in ran.err
     assert not Path("x.json").exists()
 
 

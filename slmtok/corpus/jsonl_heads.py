@@ -1,0 +1,80 @@
+"""What a file without a JSON line at its beginning is instead, for the fix of the error about its first line.
+
+To skip malformed lines would leave nothing of such a file.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmtok.corpus.nested_texts import converted
+from slmtok.corpus.streams import bare_suffix, open_bytes
+from slmtok.errors import Message, Setting
+from slmtok.file_content import is_utf_8
+from slmtok.sizes import counted
+
+if TYPE_CHECKING:
+    from slmtok.options import ReadOptions
+
+_HEAD_BYTES = 1 << 16
+_MAX_LINES = 100
+_OF_PYTHON = (
+    "import ast, json, sys; "
+    "print(*(json.dumps(ast.literal_eval(row)) for row in sys.stdin if row.strip()), sep=chr(10))"
+)
+
+
+def meant_by_head(source: str, options: ReadOptions) -> tuple[Message | None, Message] | None:
+    """The limit and the fix for a file whose first lines are no JSON; None where one of them is, and for streams."""
+    if not Path(source).is_file():
+        return None
+    with open_bytes(source, options.encoding) as stream:
+        head = stream.read(_HEAD_BYTES)
+    if not is_utf_8(head):
+        return None
+    text = head.decode("utf-8-sig", "ignore").lstrip()
+    lines = [line for line in islice(text.splitlines(), _MAX_LINES) if line.strip()]
+    if any(_is_json(line) for line in lines):
+        return None
+    if not any(line.lstrip().startswith(("{", "[")) for line in lines):
+        return _plain(source)
+    if _begins_with_object(text):
+        return "one JSON object a line", (Setting("format", "json"), ", which reads objects of several lines")
+    if _is_dict(lines[0]) and source.endswith(".jsonl"):
+        return "JSON, and this is a dict of Python", converted(source, "json", f"python -c {shlex.quote(_OF_PYTHON)}")
+    is_cut = len(head) == _HEAD_BYTES and len(lines) == 1
+    return None if is_cut else (None, f"repair the file: of its first {counted(len(lines), 'line')} none is JSON")
+
+
+def _plain(source: str) -> tuple[Message | None, Message]:
+    if bare_suffix(source) in (".jsonl", ".ndjson"):
+        return None, (Setting("format", "text"), ", if it is to be read as plain text; else name another file")
+    return None, ("leave ", Setting("format", "jsonl"), " out: the file has no JSON in its first lines")
+
+
+def _is_json(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _begins_with_object(text: str) -> bool:
+    """Whether an object of JSON stands at the beginning, over several lines."""
+    try:
+        value: Any = json.JSONDecoder().raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict)
+
+
+def _is_dict(line: str) -> bool:
+    try:
+        return isinstance(ast.literal_eval(line), dict)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False

@@ -1,0 +1,83 @@
+"""Keys and templates that name fields as other programs do: the fix reads the fields that are meant, all of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROWS = [{"id": n, "title": f"Story {n}", "text": f"It rained on day {n}."} for n in range(8)]
+
+
+@pytest.fixture
+def files(slmtok):
+    Path("good.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    Path("good.json").write_text(json.dumps(ROWS))
+    nested = [{"id": row["id"], "meta": {"text": row["text"]}} for row in ROWS]
+    Path("nested.jsonl").write_text("".join(json.dumps(row) + "\n" for row in nested))
+    with Path("good.csv").open("w") as file:
+        csv.writer(file).writerows([ROWS[0].keys(), *(row.values() for row in ROWS)])
+    table = "".join("\t".join(map(str, row)) + "\n" for row in [ROWS[0].keys(), *(row.values() for row in ROWS)])
+    Path("tab.tsv").write_text(table)
+    Path("tab.txt").write_text(table)
+    return slmtok
+
+
+def fix_of(ran) -> str:
+    return ran.err.split("fix:   ")[1].strip()
+
+
+@pytest.mark.parametrize("name", ["good.jsonl", "good.json", "good.csv", "tab.tsv"])
+@pytest.mark.parametrize("key", ["title,text", "title, text", "title+text", "title text"])
+def test_several_keys_are_a_template(files, name, key):
+    """A key alone would leave out the text of the others without a word."""
+    ran = files("count", name, "--text-key", key, "-o", "x")
+    assert fix_of(ran) == r"--text-template '{title}\n{text}' in the place of --text-key"
+    again = files("count", name, *shlex.split(fix_of(ran))[:2], "-o", "x", "--json").json["result"]
+    assert again["documents"] == len(ROWS)
+    assert again["bytes"] == sum(len(f"{row['title']}\n{row['text']}") for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("template", "meant"),
+    [
+        ("%(title)s: %(text)s", "{title}: {text}"),
+        ("%(title)s $text", "{title} {text}"),
+        ("$title $text", "{title} {text}"),
+        ("{{title}} {{ text }}", "{title} {text}"),
+        ("{title} {text:>10}", "{title} {text}"),
+        ("{title|strip} {text!s}", "{title|strip} {text}"),
+    ],
+)
+def test_templates_of_other_programs_name_the_same_fields(files, template, meant):
+    ran = files("count", "good.jsonl", "--text-template", template, "-o", "x")
+    assert fix_of(ran) == f"--text-template {shlex.quote(meant)}"
+    assert files("count", "good.jsonl", "--text-template", meant, "-o", "x").code == 0
+
+
+@pytest.mark.parametrize("template", ["{meta[text]}", "{meta.text} ({id})"])
+def test_a_field_in_another_is_written_as_one_of_its_own(files, template):
+    ran = files("count", "nested.jsonl", "--text-template", template, "-o", "x")
+    command, _, rest = fix_of(ran).partition(", and name it")
+    assert command.startswith("python -c ")
+    assert not rest
+    subprocess.run(command, shell=True, check=True)
+    again = files("count", "nested-text.jsonl", "--text-template", template, "-o", "x", "--json").json["result"]
+    more = len(" (0)") if "id" in template else 0
+    assert again["bytes"] == sum(len(row["text"]) + more for row in ROWS)
+
+
+@pytest.mark.parametrize("line", ["count tab.txt -o x", "train tab.txt --vocab 290 -o x.json"])
+def test_a_key_that_equals_the_default_names_a_field_too(files, line):
+    """Else the table would be one text, its numbers and header included."""
+    ran = files(*line.split(), "--text-key", "text")
+    assert ran.code == 2
+    assert "error: --text-key text names a field, and no file of the corpus has records\n" in ran.err
+    assert fix_of(ran) == "--format tsv"
+    again = files("count", "tab.txt", "--text-key", "text", "--format", "tsv", "-o", "x", "--json").json["result"]
+    assert again["documents"] == len(ROWS)
+    assert files("count", "good.jsonl", "--text-key", "text", "-o", "y").code == 0

@@ -1,0 +1,65 @@
+"""Files that are no lines of JSON, read as such: the fix is of what they are, for to skip the lines leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROWS = [{"id": n, "text": f"It rained on day {n}, and nobody had an umbrella."} for n in range(30)]
+N_BYTES = sum(len(row["text"]) for row in ROWS)
+PAGE = "<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head></html>\n"
+
+
+def fix_of(ran) -> str:
+    return ran.err.split("fix:   ")[1].strip()
+
+
+def test_objects_of_several_lines_are_read_as_json(slmtok):
+    Path("a.jsonl").write_text("".join(json.dumps(row, indent=2) + "\n" for row in ROWS))
+    ran = slmtok("count", "a.jsonl", "-o", "x")
+    assert fix_of(ran) == "--format json, which reads objects of several lines"
+    again = slmtok("count", "a.jsonl", "--format", "json", "-o", "x", "--json").json["result"]
+    assert (again["documents"], again["bytes"]) == (len(ROWS), N_BYTES)
+
+
+def test_dicts_of_python_are_written_as_json(slmtok):
+    Path("a.jsonl").write_text("".join(f"{row!r}\n" for row in ROWS) + "\n")
+    ran = slmtok("count", "a.jsonl", "-o", "x")
+    assert "limit: JSON, and this is a dict of Python\n" in ran.err
+    command, _, rest = fix_of(ran).partition(", and name it")
+    assert not rest
+    command = command.replace("python -c", f"{shlex.quote(sys.executable)} -c")
+    subprocess.run(command, shell=True, check=True)
+    again = slmtok("count", "a-json.jsonl", "-o", "x", "--json").json["result"]
+    assert (again["documents"], again["bytes"]) == (len(ROWS), N_BYTES)
+
+
+def test_plain_text_is_not_skipped_line_by_line(slmtok):
+    Path("texts").mkdir()
+    Path("texts/a.txt").write_text("Once upon a time.\nThe end.\n")
+    ran = slmtok("count", "texts", "--format", "jsonl", "-o", "x")
+    assert fix_of(ran) == "leave --format jsonl out: the file has no JSON in its first lines"
+    Path("a.jsonl").write_text("Once upon a time.\nThe end.\n")
+    ran = slmtok("count", "a.jsonl", "-o", "x")
+    assert fix_of(ran) == "--format text, if it is to be read as plain text; else name another file"
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.tsv"])
+def test_a_page_of_html_is_no_record_of_any_format(slmtok, name):
+    Path(name).write_text(PAGE)
+    ran = slmtok("count", name, "-o", "x")
+    assert ran.err.startswith(f"error: '{name}' is HTML, not {name[2:]}\n")
+    assert fix_of(ran) == "fetch it again, if it is a server's page about an error; else extract its text"
+    assert not Path("x").exists()
+
+
+def test_lines_that_are_all_malformed_are_not_to_be_skipped(slmtok):
+    Path("a.jsonl").write_text('{text: "one"}\n{text: "two"}\n')
+    assert fix_of(slmtok("count", "a.jsonl", "-o", "x")) == "repair the file: of its first 2 lines none is JSON"
+    Path("a.jsonl").write_text('{text: "one"}\n{"text": "two"}\n')
+    assert "--skip-malformed" in fix_of(slmtok("count", "a.jsonl", "-o", "x"))

@@ -1,0 +1,95 @@
+"""The encodings that messages propose for text that is not UTF-8: those in which it forms words, and no others."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+import slmtok as library
+from slmtok.corpus.likely_encodings import likely_encodings
+
+TEXTS = {
+    "Russian": "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему.\n",
+    "Ukrainian": "Реве та стогне Дніпр широкий, сердитий вітер завива, додолу верби гне високі.\n",
+    "Greek": "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.\n",
+    "Arabic": "كان يا ما كان في قديم الزمان ملك عادل يحكم مدينة كبيرة. وكان الناس يحبونه كثيرا.\n",
+    "Japanese": "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。\n",
+    "Chinese": "人人生而自由，在尊严和权利上一律平等。中国的 Python 程序员说：这是一个很好的例子。\n",
+    "Taiwanese": "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心，這是一個很好的例子。\n",
+    "Korean": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.\n",
+    "French": "L'été dernier, nous avons visité le château. Les élèves étaient ravis. Ça va, dit-elle à sa mère.\n",
+    "German": "Übermäßig große Bäume fällen die Männer früh. Öl und Fuß.\n",
+    "Spanish": "¿Qué pasó, señor? ¡Año nuevo! Canción\n",
+    "Swedish": "Åke åt små älgar på ön. På ön är det kallt, sa Örjan.\n",
+    "English": "“Don’t,” she said – it’s a café\n",
+    "quotes": "“Don’t,” she said – “it’s 5 £.”\n",
+    "Polish": "Zażółć gęślą jaźń. Wszyscy ludzie rodzą się wolni i równi.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "encoding", "proposed"),
+    [
+        *(("Russian", name, (name,)) for name in ("cp1251", "koi8-r", "cp866", "iso8859-5")),
+        ("Ukrainian", "cp1251", ("cp1251",)),
+        ("Greek", "cp1253", ("cp1253",)),
+        ("Arabic", "cp1256", ("cp1256",)),
+        *(("Japanese", name, (name,)) for name in ("shift_jis", "euc_jp")),
+        ("Chinese", "gb18030", ("gb18030",)),
+        ("Taiwanese", "big5", ("big5",)),
+        ("Korean", "euc_kr", ("euc_kr",)),
+        *((language, "latin-1", ("latin-1",)) for language in ("French", "German", "Spanish", "Swedish")),
+        *((language, "cp1252", ("cp1252",)) for language in ("English", "quotes")),
+        # Its letters are signs in Latin-1.
+        ("Polish", "cp1250", ()),
+    ],
+)
+def test_text_is_likely_in_the_encodings_in_which_it_forms_words(language, encoding, proposed):
+    for copies in (1, 100):
+        text = ("Once upon a time. " * copies).encode() + (TEXTS[language] * copies).encode(encoding)
+        assert likely_encodings(text) == proposed
+
+
+def test_no_encoding_is_likely_for_binary_data():
+    for data in (b"", b"\xff" * 100, bytes(range(1, 256)) * 4, bytes(n * n % 251 for n in range(1, 5000))):
+        assert likely_encodings(data) == ()
+
+
+@pytest.mark.parametrize(("language", "encoding"), [("Russian", "cp1251"), ("Japanese", "shift_jis")])
+def test_a_note_proposes_an_encoding_in_which_the_text_forms_words(slmtok, language, encoding):
+    """Latin-1 would make each letter an accented one, without another note."""
+    Path("a.txt").write_bytes((TEXTS[language] * 30).encode(encoding))
+    ran = slmtok("count", "a.txt", "-o", "a.counts")
+    assert ran.err.endswith(f"; it reads as words in {encoding}: run it again with --encoding {encoding} --force\n")
+    again = slmtok("count", "a.txt", "-o", "a.counts", *ran.err.splitlines()[-1].split("again with ")[1].split())
+    assert again.code == 0
+    assert "encoding" not in again.err
+    ran = slmtok("train", "a.txt", "--encoding", "ascii", "--vocab", 300, "-o", "tok.json")
+    assert f"fix:   the text is not UTF-8; it reads as words in {encoding}: --encoding {encoding}\n" in ran.err
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        library.count("a.txt")
+    assert str(caught[0].message).endswith(f"; it reads as words in {encoding}: encoding={encoding!r}")
+
+
+def test_records_in_another_encoding_are_read_in_the_one_that_is_proposed(slmtok):
+    line = '{"text": "' + TEXTS["Russian"].strip() + '"}\n'
+    Path("a.jsonl").write_bytes((line * 30).encode("cp1251"))
+    ran = slmtok("count", "a.jsonl", "-o", "a.counts")
+    assert "fix:   name the encoding; it reads as words in cp1251: --encoding cp1251; or --skip-malformed" in ran.err
+    assert slmtok("count", "a.jsonl", "-o", "a.counts", "--encoding", "cp1251").code == 0
+
+
+def test_latin_that_makes_accented_letters_of_another_script_is_noted(slmtok):
+    Path("a.txt").write_bytes((TEXTS["Russian"] * 30).encode("cp1251"))
+    ran = slmtok("count", "a.txt", "-o", "a.counts", "--encoding", "latin-1")
+    note = "note: a.txt reads as words in cp1251, and as accented letters in iso8859-1; "
+    assert f"{note}run it again with --encoding cp1251 --force\n" in ran.err
+
+
+def test_a_file_that_ends_in_the_middle_of_a_character_is_not_in_another_encoding(slmtok):
+    Path("cut.txt").write_bytes((TEXTS["French"] * 30).encode() + "é".encode()[:1])
+    ran = slmtok("count", "cut.txt", "-o", "a.counts")
+    assert ran.err.endswith("; cut.txt ends in the middle of a character: fetch it again\n")

@@ -1,0 +1,56 @@
+"""Tables of Arrow whose text is in lists or records, or that are no parquet: commands that make texts of them."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+TEXTS = [f"It rained on day {n}." for n in range(40)]
+
+
+def paste(ran) -> None:
+    command, _, _ = ran.err.split("fix:   ")[1].partition(", and name ")
+    assert command.startswith("python -c ")
+    subprocess.run(command.replace("python -c", f"{shlex.quote(sys.executable)} -c"), shell=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [
+        ([{"text": text.split(" ")} for text in TEXTS], []),
+        ([{"text": text.split(" "), "id": "a"} for text in TEXTS], []),
+        ([{"doc": {"text": text}, "n": 1} for text in TEXTS], []),
+        ([{"doc": {"text": text}, "n": 1} for text in TEXTS], ["--text-key", "doc.text"]),
+        ([{"messages": [{"role": "user", "content": text}], "id": "a"} for text in TEXTS], []),
+    ],
+)
+def test_text_in_lists_and_records_is_written_as_a_field(slmtok, rows, options):
+    pq.write_table(pa.Table.from_pylist(rows), "a.parquet")
+    paste(slmtok("count", "a.parquet", *options, "-o", "x"))
+    result = slmtok("count", "a-text.jsonl", *options, "-o", "x", "--json").json["result"]
+    assert (result["documents"], result["bytes"]) == (len(TEXTS), sum(map(len, TEXTS)))
+
+
+def test_columns_without_text_are_left_out(slmtok):
+    pq.write_table(pa.Table.from_pylist([{"input_ids": [1, 2], "n": {"m": 1}}] * 9), "a.parquet")
+    assert "fix:   leave it out: none of its columns is text\n" in slmtok("count", "a.parquet", "-o", "x").err
+
+
+@pytest.mark.parametrize("name", ["stream.arrow", "file.arrow", "file.feather"])
+def test_arrow_is_written_as_parquet(slmtok, name):
+    table = pa.table({"text": TEXTS})
+    if name == "stream.arrow":
+        with pa.OSFile(name, "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        pyarrow.feather.write_feather(table, name)
+    paste(slmtok("count", name, "-o", "x"))
+    made = Path(name).with_suffix(".parquet")
+    assert slmtok("count", made, "-o", "x", "--json").json["result"]["documents"] == len(TEXTS)
