@@ -27,6 +27,7 @@ _DIVIDED = re.compile(r"[\s*?\[\\]")
 
 def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
+    from slmtok.corpus.annotated import annotated_among
     from slmtok.corpus.contents import ids_among, is_in_texts, json_lines_among, list_among, markup_among
 
     for glob in found.unused_globs:
@@ -48,6 +49,10 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     if markup := markup_among(found, read):
         name = "stdin" if markup[0] == "-" else markup[0]
         yield f"{name} is {markup[1]}, and its tags were read as text; name a file with its text alone"
+    if annotated := annotated_among(found, read):
+        name = "stdin" if annotated.path == "-" else annotated.path
+        again = [again_with(annotated.options)] if annotated.options else []
+        yield f"{name} {annotated.fact}; {' '.join([*again, annotated.fix]).strip()}"
     if path := list_among(found, read):
         line = _line_of_list(path, path)
         if len(found) == 1:

@@ -173,8 +173,7 @@ def _find(source: str, read: ReadOptions) -> list[str]:
         if not is_given("format"):
             by_content = replace(read, format="auto")
             refuse_own_files([source], found, by_content)
-            # Like a table of parquet, which is text for a corpus and not here, where files are read as they are.
-            check_texts(found, replace(read, format="jsonl"))
+            check_texts(found, read, is_any_read=False)
         return found
     except MissingInput as error:
         if is_text(source):

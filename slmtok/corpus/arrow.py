@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from slmtok.corpus.formats import format_of_name
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.saved_data_set import check_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
@@ -25,6 +26,7 @@ from slmtok.corpus.text_columns import TextColumn
 from slmtok.errors import (
     DocumentTooLarge,
     MalformedRecord,
+    Message,
     MissingInput,
     OptionError,
     Setting,
@@ -32,6 +34,7 @@ from slmtok.errors import (
     Unreadable,
     missing_extra,
 )
+from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import read_file
 from slmtok.foreign_options import closest
 
@@ -159,15 +162,25 @@ def _open_parquet(path: str, options: ReadOptions) -> Iterator[Any]:
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path) from None
     except (pa.ArrowException, OSError) as error:
-        is_other = not read_file(path, 4).startswith(b"PAR1")
         raise Unreadable(
             f"cannot read {path!r}: {str(error).splitlines()[0] if str(error) else error}",
             where=path,
-            fix=("its format is another: leave ", Setting("format"), " out, or fetch the file again")
-            if is_other
-            else "fetch the file again: it begins as parquet files do",
+            fix=_remedy_of_unreadable(path, options),
             path=path,
         ) from error
+
+
+def _remedy_of_unreadable(path: str, options: ReadOptions) -> Message:
+    """What to do about a file that is no sound parquet, by its name and its first bytes."""
+    head = read_file(path, HEAD_BYTES)
+    if head.startswith(b"PAR1"):
+        return "fetch the file again: it begins as parquet files do"
+    if fix := format_of_name(path, options):
+        return fix
+    content = content_of(head)
+    what = content.name if content else "text" if is_utf_8(head) else "not parquet"
+    again = f"fetch the file again: it is {what}"
+    return again if options.format == "auto" else ("leave ", Setting("format"), f" out, or {again}")
 
 
 def _check_footer(path: str, options: ReadOptions) -> None:

@@ -16,9 +16,10 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from slmtok.corpus.streams import document_too_large, open_bytes
+from slmtok.corpus.formats import format_of_name
+from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
 from slmtok.corpus.tables import Header
-from slmtok.corpus.template import SKIP, Template, located, template_of
+from slmtok.corpus.template import SKIP, located, template_of
 from slmtok.errors import MalformedRecord, Setting
 from slmtok.files import read_file
 
@@ -43,7 +44,7 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
                 lines.size = 0
                 row = [value.encode("utf-8", "surrogateescape") for value in next(rows)]
                 if row and header is None:
-                    header = _header(row, template_of(options), path, rows.line_num)
+                    header = _header(row, options, path, rows.line_num)
                     row = row if header.is_record else []
                 if not row or header is None:
                     continue
@@ -94,13 +95,16 @@ def _has_quotes(path: str) -> bool:
     return os.path.isfile(path) and b'"' in read_file(path, _HEAD_BYTES)  # noqa: PTH113
 
 
-def _header(row: list[bytes], template: Template, path: str, line: int) -> Header:
+def _header(row: list[bytes], options: ReadOptions, path: str, line: int) -> Header:
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
+    template = template_of(options)
     try:
         return Header.of(row, template, f"{path}, line {line:,}")
     except MalformedRecord as error:
         text = b",".join(row)
-        if b"\t" in text and not _has_quotes(path):
+        if (fix := format_of_name(path, options)) and (len(row) == 1 or bare_suffix(path) == ".tsv"):
+            error.limit, error.fix = None, fix
+        elif b"\t" in text and not _has_quotes(path):
             columns = text.split(b"\t")
             is_named = template.fields[0].encode() in columns or template.numbered
             key = (" ", Setting("text_key", str(len(columns)))) if not is_named and template.source is None else ()

@@ -14,7 +14,7 @@ from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix, compression
 from slmtok.corpus.template import LineParser
-from slmtok.errors import OptionError, Setting
+from slmtok.errors import Message, OptionError, Setting
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -155,6 +155,15 @@ def format_of(path: str, options: ReadOptions) -> Format:
     if found.name == "text" and options.document == "line":
         return FORMATS["lines"]
     return found
+
+
+def format_of_name(path: str, options: ReadOptions) -> Message | None:
+    """The remedy for a file that is not of the format that was given, where its name says another one; else None."""
+    suffix = bare_suffix(path)
+    named = next((known.name for known in FORMATS.values() if suffix in known.suffixes), None)
+    if options.format == "auto" or named is None or named == options.format:
+        return None
+    return ("leave ", Setting("format"), f" out: the name says {named}")
 
 
 def _check_hub_options(found: Sequence[Format], options: ReadOptions) -> None:

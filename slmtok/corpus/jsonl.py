@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.encodings import utf8_evidence
+from slmtok.corpus.formats import format_of_name
 from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
@@ -48,6 +49,12 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             return None
         if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
             error.limit, error.fix = "one JSON object a line", (Setting("format", "json"), ", which reads arrays")
+        elif (
+            number == 1
+            and not line.lstrip(b" \t" + BOM_UTF8).startswith(b"{")
+            and (fix := format_of_name(source, options))
+        ):
+            error.fix = fix
         elif line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
             # An array without its brackets.
             error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")
