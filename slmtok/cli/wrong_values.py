@@ -73,8 +73,8 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if pair := _PAIR.match(error.message):
         if not name.startswith("--"):
             return getattr(command, "example", None)
-        has_name = _NAME.fullmatch(value) is not None
-        return f"{name} {shlex.quote(value + pair[1][pair[1].index('=') :]) if has_name else pair[1]}"
+        meant = _pair_meant(value, pair[1])
+        return f"{name} {meant if meant == pair[1] else shlex.quote(meant)}"
     if number := _thousands(value):
         return f"{name} {number}"
     if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
@@ -104,6 +104,22 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{sized}{size}"
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
     return f"{name} {example}, for instance{size}" if example else None
+
+
+def _pair_meant(value: str, pair: str) -> str:
+    """`pair`, such as NAME=GLOB, with what a value says of it: both with another sign between, or one of them."""
+    name, _, second = pair.partition("=")
+    if both := _DIVIDED_PAIR.fullmatch(value):
+        return f"{both[1]}={both[2]}"
+    if second == "GLOB" and _GLOB.search(value) and (word := re.search(r"\w+", value)):
+        return f"{word[0]}={value}"
+    if _NUMBER.fullmatch(value):
+        return f"{name}={value}"
+    return f"{value}={second}" if _NAME.fullmatch(value) else pair
+
+
+_DIVIDED_PAIR = re.compile(r"([^=:,/*?\[\s]+)(?::\s*|\s+)([^=:,\s]+)")
+_GLOB = re.compile(r"[*?\[/]")
 
 
 def _one_of_list(name: str, param: click.Parameter | None, value: str, context: click.Context) -> str | None:
