@@ -37,9 +37,9 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     for glob in found.unused_globs:
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
     _remember(_CORPUS, (found, read))
-    meant = [each for each in _separators_meant(read.separator or "") if is_in_texts(each, found, read)]
-    if meant and not is_in_texts(read.separator or "", found, read):
-        _remember(_SEPARATOR, (read.separator, meant[0]))
+    separators = [each for each in _separators_meant(read.separator or "") if is_in_texts(each, found, read)]
+    if separators and not is_in_texts(read.separator or "", found, read):
+        _remember(_SEPARATOR, (read.separator, separators[0]))
     for domain, glob in ((domain, glob) for domain, globs in read.domains.items() for glob in globs):
         if meant := glob_meant(glob, found, f"--domain {domain}="):
             yield f"--domain {shlex.quote(f'{domain}={glob}')} matches no file of the corpus{meant}"
@@ -94,7 +94,7 @@ def _separators_meant(separator: str) -> list[str]:
 
 
 def remedy_of_carriage_returns() -> str:
-    """What to do about carriage returns in the text, by the first file of the corpus that has some near its beginning."""
+    """What to do about carriage returns in the text, by the first file that has some near its beginning."""
     path, head = _file_with(b"\r")
     if _are_records():
         return _IN_RECORDS

@@ -75,19 +75,21 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
             return getattr(command, "example", None)
         meant = _pair_meant(value, pair[1])
         return f"{name} {meant if meant == pair[1] else shlex.quote(meant)}"
-    if number := _thousands(value):
-        return f"{name} {number}"
+    if thousands := _thousands(value):
+        return f"{name} {thousands}"
     if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
         return f"{name} {whole[1]}"
     if getattr(param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     size = ""
+    number = re.sub("i?[bB]$", "", value)
     if name == "--shard-tokens" and value[-1:] in "bB" and (n_bytes := parse_size(value)):
-        ids = re.sub("i?[bB]$", "", value)
-        return f"{name} {ids} for that number of ids, or {name} {n_bytes // 2} for {value} of ids of two bytes each"
+        return f"{name} {number} for that number of ids, or {name} {n_bytes // 2} for {value} of ids of two bytes each"
     if value[-1:].isalpha() and parse_size(value) and "--max-bytes" in options_by_flag(command):
         size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
     found = _EXAMPLE.search(error.message)
+    if found and found[1] and error.message.endswith(", which is a size in bytes") and parse_size(number):
+        return f"{name} {number}{size}"
     if found and found[1]:
         return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
     defaults = (getattr(param, "default", None), getattr(param, "show_default", None))
@@ -164,6 +166,8 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
         return f"{name} {parts[0]}" + (f" --also {','.join(parts[1:])}" if "--also" in options else EACH)
     if wrong.meant in wrong.names:
         return f"{name} {wrong.meant}"
+    if (name, wrong.value.removesuffix("s")) == ("--document", "paragraph"):
+        return r"--separator '\n\n'"
     others = [
         each
         for each in (context.command.params if wrong.value else ())

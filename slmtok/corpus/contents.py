@@ -143,7 +143,7 @@ def _check_compressed(path: str) -> None:
     raise Unreadable(
         f"{path!r} is {content.name if content else 'text'}, and its name ends in {suffix}, which is compressed data",
         where=path,
-        fix=_remedy(path, content.read_by)
+        fix=(_remedy(path, content.read_by),)
         if content and isinstance(content.read_by, str)
         else f"mv {shlex.quote(path)} {shlex.quote(bare)}",
         path=path,

@@ -65,7 +65,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     if isinstance(corpus, Sources):
         return corpus
     given = [corpus] if isinstance(corpus, (str, os.PathLike)) else corpus
-    found = expand(given)
+    found = expand(given, options.exclude)
     unused = tuple(glob for glob in options.exclude if not any(matches(source, glob) for source in found))
     _refuse_listed_globs(unused)
     _refuse_weights(found, options)

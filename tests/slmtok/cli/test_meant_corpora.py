@@ -111,3 +111,75 @@ def test_byte_order_marks_inside_a_text_are_removed_by_a_program(slmtok) -> None
         line = f"count joined.txt --encoding {encoding} -o new.counts --force"
         cleaned = run_named(note_of(slmtok, line, "byte order marks"))
         assert Path(cleaned).read_text() == POEM * 3
+
+
+def test_a_template_keeps_its_other_columns(slmtok) -> None:
+    Path("a.csv").write_text(f'ID,Title,Text\n1,A story,"{SENTENCE}"\n')
+    fix = fix_of(slmtok, "count a.csv --text-template '{Title}: {text}' -o new.counts")
+    meant, _, numbers = fix.partition("; ")
+    assert meant == "--text-template '{Title}: {Text}'" and "--text-key" not in numbers
+    ran = slmtok("count", "a.csv", *shlex.split(meant), "-o", "new.counts", "--json")
+    assert ran.json["result"]["bytes"] == len(f"A story: {SENTENCE}")
+
+
+def test_binary_columns_are_read_in_the_encoding_that_is_named(slmtok) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    texts = ["café au lait"] * 20
+    latin_1 = [text.encode("latin-1") for text in texts]
+    pq.write_table(pa.table({"text": latin_1, "title": texts}), "a.parquet")
+    line = "count a.parquet -o new.counts --force --encoding latin-1 --json"
+    result = slmtok(*line.split()).json
+    assert result["result"]["bytes"] == sum(len(text.encode()) for text in texts)
+    assert "invalid" not in " ".join(result["warnings"])
+    both = slmtok(*line.split(), "--text-template", "{title}={text}").json["result"]
+    assert both["bytes"] == sum(len(f"{text}={text}".encode()) for text in texts)
+    assert fix_of(slmtok, "count a.parquet -o other.counts --encoding ascii").startswith("name another --encoding")
+
+
+def test_a_link_that_leads_nowhere_can_be_left_out(slmtok) -> None:
+    Path("books").mkdir()
+    Path("books/a.txt").write_text(POEM)
+    Path("books/b.txt").symlink_to("/nowhere/b.txt")
+    assert fix_of(slmtok, "count books -o new.counts") == "make the link again, or --exclude b.txt leaves it out"
+    ran = slmtok("count", "books", "--exclude", "b.txt", "-o", "new.counts", "--json")
+    assert ran.json["result"]["documents"] == 1 and "matches no file" not in " ".join(ran.json["warnings"])
+    assert fix_of(slmtok, "count bokks/a.txt -o x.counts") == "check the name: there is 'books/a.txt'"
+    assert fix_of(slmtok, "count bokks/aa.txt -o x.counts") == "check the name: there is 'books/a.txt'"
+
+
+def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    Path("corpus").mkdir()
+    Path("corpus/a.txt").write_text(POEM)
+    line = "pack corpus -t tok.json -o corpus/packed --val none"
+    fix = fix_of(slmtok, line)
+    assert fix == "--exclude 'packed/*', or an output outside of it"
+    for force in ([], ["--force"]):
+        assert slmtok(*line.split(), "--exclude", "packed/*", *force).code == 0
+    assert slmtok(*line.replace("corpus/packed", "corpus/.packed").split()).code == 0
+
+
+def test_numbers_that_were_given_stay(slmtok, domains) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    Path("a.txt").write_text(POEM)
+    fix = fix_of(slmtok, r"pack a.txt -t tok.json --separator '\n\n' --val none --subset 10,1000 -o packed")
+    assert fix == "--subset 10,40, or fewer"
+    fix = fix_of(slmtok, "count a.txt --max-doc-chars 1kB -o x.counts")
+    assert fix == "--max-doc-chars 1k; --max-bytes 1kB limits the text that is read"
+    assert fix_of(slmtok, "count a.txt --document paragraph -o x.counts") == r"--separator '\n\n'"
+
+
+def test_counts_beside_text_are_made_of_that_text(slmtok, domains) -> None:
+    Path("a.txt").write_text(POEM)
+    assert slmtok("count", "zh", "-o", "zh.counts").code == 0
+    fix = fix_of(slmtok, "train zh.counts a.txt --vocab 280 --allow-smaller -o tok.json")
+    for command in fix.split(" && "):
+        program, *words = shlex.split(command)
+        assert program == "slmtok" and slmtok(*words).code == 0
+    assert Path("tok.json").exists()
+
+
+def test_records_of_stdin_that_are_encoded_as_text_are_noted(slmtok, domains) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    ran = slmtok("encode", "-", "-t", "tok.json", stdin=f'{{"text": "{SENTENCE}"}}\n'.encode() * 3)
+    assert "stdin was encoded as it is, JSON included; run it again with --format jsonl" in ran.err
