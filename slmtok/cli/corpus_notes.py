@@ -37,9 +37,9 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     for glob in found.unused_globs:
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
     _remember(_CORPUS, (found, read))
-    separators = [each for each in _separators_meant(read.separator or "") if is_in_texts(each, found, read)]
-    if separators and not is_in_texts(read.separator or "", found, read):
-        _remember(_SEPARATOR, (read.separator, separators[0]))
+    if read.separator and not is_in_texts(read.separator, found, read):
+        near = (each for each in _separators_meant(read.separator) if is_in_texts(each, found, read))
+        _remember(_SEPARATOR, (read.separator, next(near, "")))
     for domain, glob in ((domain, glob) for domain, globs in read.domains.items() for glob in globs):
         if meant := glob_meant(glob, found, f"--domain {domain}="):
             yield f"--domain {shlex.quote(f'{domain}={glob}')} matches no file of the corpus{meant}"
@@ -78,18 +78,19 @@ def separator_meant(separator: str) -> str:
 
     context = click.get_current_context(silent=True)
     given, meant = context.meta.get(_SEPARATOR, (None, "")) if context else (None, "")
-    if given != separator:
+    if given != separator or not meant:
         return ""
     again = again_with(f"--separator {shlex.quote(escape(meant))}")
     if meant == separator.strip():
         return f"; {escape(meant)!r} occurs without the white space: {again}"
-    ends = r"\r\n" if "\n" in meant else r"\r"
+    ends = next(escape(end) for end in ("\r\n", "\r", "\n") if end in meant)
     return f"; the lines end with {ends}: {again}"
 
 
 def _separators_meant(separator: str) -> list[str]:
     """Separators that are almost this one: without white space, and with other ends of lines."""
-    found = [separator.strip(), *(separator.replace("\n", end) for end in ("\r\n", "\r") if "\r" not in separator)]
+    lines = separator.replace("\r\n", "\n")
+    found = [separator.strip(), *(lines.replace("\n", end) for end in ("\n", "\r\n", "\r"))]
     return [each for each in dict.fromkeys(found) if each not in ("", separator)]
 
 

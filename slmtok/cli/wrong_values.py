@@ -88,7 +88,7 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if value[-1:].isalpha() and parse_size(value) and "--max-bytes" in options_by_flag(command):
         size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
     found = _EXAMPLE.search(error.message)
-    if found and found[1] and error.message.endswith(", which is a size in bytes") and parse_size(number):
+    if found and found[1] and name.endswith("-chars") and parse_size(value) and parse_size(number):
         return f"{name} {number}{size}"
     if found and found[1]:
         return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"

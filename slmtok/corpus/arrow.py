@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from slmtok.corpus.formats import format_of_name
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.saved_data_set import check_saved
 from slmtok.corpus.streams import COMPRESSED, UTF_8, document_too_large
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, located, repeated_column, template_of
 from slmtok.corpus.text_columns import TextColumn
 from slmtok.errors import (

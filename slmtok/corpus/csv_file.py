@@ -16,8 +16,8 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from slmtok.corpus.formats import format_of_name
 from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header
 from slmtok.corpus.template import SKIP, located, template_of
 from slmtok.errors import MalformedRecord, Setting

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix, compression
+from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import LineParser
-from slmtok.errors import Message, OptionError, Setting
+from slmtok.errors import OptionError, Setting
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -103,13 +104,13 @@ def _hugging_face_columns(path: str, options: ReadOptions, skipped: Skipped) -> 
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
-        Format("text", (".txt", ".text", ".md"), "text"),
-        Format("lines", (".lines",), "text", b"\n"),
-        Format("jsonl", (".jsonl", ".ndjson"), "jsonl", parser=_jsonl, records=True),
-        Format("json", (".json",), rows=_json, records=True),
-        Format("tsv", (".tsv",), "records", parser=_tsv, records=True),
-        Format("csv", (".csv",), rows=_csv, records=True),
-        Format("parquet", (".parquet",), rows=_parquet, columns=_parquet_columns, records=True),
+        Format("text", SUFFIXES["text"], "text"),
+        Format("lines", SUFFIXES["lines"], "text", b"\n"),
+        Format("jsonl", SUFFIXES["jsonl"], "jsonl", parser=_jsonl, records=True),
+        Format("json", SUFFIXES["json"], rows=_json, records=True),
+        Format("tsv", SUFFIXES["tsv"], "records", parser=_tsv, records=True),
+        Format("csv", SUFFIXES["csv"], rows=_csv, records=True),
+        Format("parquet", SUFFIXES["parquet"], rows=_parquet, columns=_parquet_columns, records=True),
         Format("hugging_face", (), rows=_hugging_face, columns=_hugging_face_columns, records=True),
     )
 }
@@ -155,15 +156,6 @@ def format_of(path: str, options: ReadOptions) -> Format:
     if found.name == "text" and options.document == "line":
         return FORMATS["lines"]
     return found
-
-
-def format_of_name(path: str, options: ReadOptions) -> Message | None:
-    """The remedy for a file that is not of the format that was given, where its name says another one; else None."""
-    suffix = bare_suffix(path)
-    named = next((known.name for known in FORMATS.values() if suffix in known.suffixes), None)
-    if options.format == "auto" or named is None or named == options.format:
-        return None
-    return ("leave ", Setting("format"), f" out: the name says {named}")
 
 
 def _check_hub_options(found: Sequence[Format], options: ReadOptions) -> None:

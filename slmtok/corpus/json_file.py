@@ -17,9 +17,9 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.formats import format_of_name
 from slmtok.corpus.nested_texts import fix_of_nested
 from slmtok.corpus.streams import open_bytes
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, Template, encode, located, template_of
 from slmtok.errors import DocumentTooLarge, MalformedRecord, Message, Setting
 from slmtok.files import read_at_most

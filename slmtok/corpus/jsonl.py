@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.encodings import utf8_evidence
-from slmtok.corpus.formats import format_of_name
 from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.streams import open_bytes, open_head
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.errors import MalformedRecord, Message, Setting
 from slmtok.file_content import is_utf_8

@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from slmtok.corpus.formats import format_of_name
 from slmtok.corpus.streams import compression, open_bytes
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header
 from slmtok.corpus.template import LineParser, located, template_of
 from slmtok.errors import MalformedRecord

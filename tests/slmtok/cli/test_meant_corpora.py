@@ -97,6 +97,8 @@ def test_ends_of_lines_are_named(slmtok) -> None:
     assert note_of(slmtok, rf"{line} --separator '\n\n'", "occurs nowhere").endswith(
         r"the lines end with \r\n: run it again with --separator '\r\n\r\n' --force"
     )
+    note = note_of(slmtok, r"count a.txt -o new.counts --force --separator '\r\n\r\n'", "occurs nowhere")
+    assert note.endswith(r"the lines end with \n: run it again with --separator '\n\n' --force")
     ran = slmtok(*shlex.split(rf"{line} --separator '\r\n\r\n' --json"))
     assert ran.json["result"]["documents"] == 40
     assert Path(run_named(note_of(slmtok, line, "carriage returns"))).read_text() == POEM
@@ -152,11 +154,11 @@ def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
     Path("corpus").mkdir()
     Path("corpus/a.txt").write_text(POEM)
     line = "pack corpus -t tok.json -o corpus/packed --val none"
+    assert slmtok(*line.replace("corpus/packed", "corpus/.packed").split()).code == 0
     fix = fix_of(slmtok, line)
     assert fix == "--exclude 'packed/*', or an output outside of it"
     for force in ([], ["--force"]):
         assert slmtok(*line.split(), "--exclude", "packed/*", *force).code == 0
-    assert slmtok(*line.replace("corpus/packed", "corpus/.packed").split()).code == 0
 
 
 def test_numbers_that_were_given_stay(slmtok, domains) -> None:

@@ -79,7 +79,7 @@ def test_a_subset_that_is_too_large_is_refused_before_packing(slmtok, refused, h
         (["--max-docs", "7", "--val", "none"], 7),
         (["--val", "auto"], 18),
     ):
-        assert f"fix:   --subset {available}, or fewer" in refused(*line, "2,100", *more)
+        assert f"fix:   --subset 2,{available}, or fewer" in refused(*line, "2,100", *more)
     assert "fix:   --subset 1, or fewer" in refused("pack", "a.txt", "-t", "tok.json", "-o", "new", "--subset", "5")
     packed = refused("pack", "a.txt", "-t", "small.json", "-o", "data", "--force", "--subset", "5")
     assert "where: a.txt\n" in packed
