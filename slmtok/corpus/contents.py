@@ -131,7 +131,8 @@ def _check_compressed(path: str) -> None:
     except OSError:
         return
     content, suffix = content_of(head), Path(path).suffix
-    if content is None and (language := _markup_of(path, head)):
+    # A browser decompresses a page that is meant to be one.
+    if content is None and bare_suffix(path) not in _MARKUP_SUFFIXES and (language := _markup_of(path, head)):
         content = Content(language, _FETCH_AGAIN)
     if head.startswith(_ZSTD_MAGIC) and suffix.lower() == ".zst":
         _check_zstd_window(path, head)

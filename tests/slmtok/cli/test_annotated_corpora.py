@@ -107,6 +107,8 @@ def test_a_page_in_the_place_of_records_is_named(slmtok) -> None:
         fact, fix = fix_of(slmtok, f"count {name} -o new.counts")
         assert fact.startswith(f"error: '{name}' is HTML, ")
         assert fix == "fetch the file again: it may be the page of an error"
+    Path("a.html.gz").write_text(PAGE)
+    assert fix_of(slmtok, "count a.html.gz -o new.counts")[1] == "mv a.html.gz a.html"
     Path("rows.tsv").write_text(f"<html>{SENTENCE}</html>\t1\n" * 3)
     assert slmtok("count", "rows.tsv", "--text-key", "1", "-o", "new.counts").code == 0
 
