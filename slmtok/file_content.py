@@ -35,6 +35,8 @@ def suffixed(suffix: str) -> str:
 
 
 BINARY = Content("binary data (it has zero bytes)", encoded=True)
+GIT_LFS_POINTER = Content("a Git LFS pointer", "git lfs pull")
+"""A few lines that stand for a file in a repository, until Git LFS fetches it."""
 _PICKLE = Content("a pickle")
 _NUMPY, _INTEGERS = Content("a numpy array"), Content("a numpy array", integers=True)
 _NUMPY_OF_INTEGERS = re.compile(rb"\x93NUMPY.{2,8}\{'descr': '[<>|=][iu]", re.DOTALL)
@@ -60,6 +62,8 @@ _MAGIC_NUMBERS = {
     b"BZh": Content("bzip2 data", packed=True),
     b"7z\xbc\xaf": Content("a 7z archive", packed=True),
     b"Rar!\x1a\x07": Content("a rar archive", packed=True),
+    b"\x04\x22\x4d\x18": Content("lz4 data", packed=True),
+    b"version https://git-lfs.github.com/spec/": GIT_LFS_POINTER,
     b"\x1f\x8b": Content("gzip data", suffixed(".gz")),
     b"\x28\xb5\x2f\xfd": Content("zstd data", suffixed(".zst")),
     b"\xfd7zXZ": Content("xz data", suffixed(".xz")),

@@ -165,16 +165,27 @@ _MAX_LISTED = 8
 
 
 def similar_file(path: str | os.PathLike[str]) -> str | None:
-    """The remedy that names what exists beside `path` with a name like it, if one does."""
+    """The remedy that names what exists with a path like this one, if something does."""
+    near = _similar_path(Path(path))
+    return f"check the name: there is {str(near)!r}" if near else None
+
+
+def _similar_path(path: Path) -> Path | None:
+    """What exists with a name like that of `path` in its folder, or in one with a name like that of its folder."""
     # The import takes 15 ms.
     from difflib import get_close_matches
 
     try:
-        names = os.listdir(Path(path).parent)  # noqa: PTH208  (names, not paths)
+        names = os.listdir(path.parent)  # noqa: PTH208  (names, not paths)
+    except FileNotFoundError:
+        folder = _similar_path(path.parent) if path.parent.name else None
+        if folder is None:
+            return None
+        return folder / path.name if (folder / path.name).exists() else _similar_path(folder / path.name)
     except (OSError, ValueError):
         return None
-    near = get_close_matches(Path(path).name, names, n=1, cutoff=0.8)
-    return f"check the name: there is {str(Path(path).with_name(near[0]))!r}" if near else None
+    near = get_close_matches(path.name, names, n=1, cutoff=0.8)
+    return path.with_name(near[0]) if near else None
 
 
 def last_write(path: str | os.PathLike[str]) -> tuple[int, int] | None:

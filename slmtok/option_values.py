@@ -442,7 +442,8 @@ def parse_weight(domain: str, value: object) -> Any:
     # Several pairs in one value: `a=0.5,b=2`.
     parts = [part.partition("=") for part in f"{domain}={value}".split(",")]
     is_list = len(parts) > 1 and all(name and weight for name, _, weight in parts)
-    fix = (Setting("mix", {name.strip(): weight for name, _, weight in parts} if is_list else {domain: 0.5}),)
+    fix: Message = (Setting("mix", {name.strip(): weight for name, _, weight in parts}),)
+    fix = fix if is_list else _weight_meant(domain, value)
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
         raise wrong_type("mix", value, f"gives {domain!r} a number", {domain: 0.5})
     try:
@@ -452,11 +453,25 @@ def parse_weight(domain: str, value: object) -> Any:
     if not 0 <= found <= MAX_WEIGHT:
         raise OptionError(
             (Setting("mix"), f" gives {domain!r} the weight {value!r}"),
-            limit=f"0 to {MAX_WEIGHT}, as 2, 0.5 or 1/3",
+            limit=f"0 to {MAX_WEIGHT}, as 2, 0.5 or 1/3: the text of the domain counts that many times",
             fix=fix,
             option="mix",
         )
     return found
+
+
+def _weight_meant(domain: str, value: object) -> Message:
+    """The weight that a wrong one spells: `70%`, `0,5`, `2x`; 0 for a negative one, and an example for other text."""
+    text = str(value).strip().replace(",", ".")
+    number = re.fullmatch(r"x?(\d+(?:\.\d+)?)\s*([x%]?)", text, re.ASCII)
+    weight = float(number[1]) / (100 if number[2] == "%" else 1) if number else 0.0
+    if number and weight <= MAX_WEIGHT:
+        weight = int(weight) if weight.is_integer() else weight
+        counts = f", which counts its text {weight:g} times and is no share of the corpus" if number[2] == "%" else ""
+        return (Setting("mix", {domain: weight}), counts)
+    if text.startswith("-"):
+        return (Setting("mix", {domain: 0}), ", which leaves its text out")
+    return (Setting("mix", {domain: 0.5}), ", which counts its text half, for instance")
 
 
 def check_mix(name: str, value: object) -> Mapping[str, Any]:
@@ -519,6 +534,7 @@ def check_val(name: str, value: object) -> str:
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P from 0.0001 to 99.9999, at most four decimals",
             fix=share or fix or any_of(name, ("auto", "none", "tail:10%")),
             option=name,
+            validation_file=value if meant == f"files:{value}" else None,
         )
     return value
 

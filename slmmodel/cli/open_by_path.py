@@ -377,7 +377,7 @@ def open_ids_or_text(
         text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab, owner)
         corpus = Corpus(text, [path], read)
         rule = corpus.split("none" if split in (None, ALL) or val != "auto" else "auto")
-        _note_on(corpus)
+        _note_on(corpus, path)
         return text_source(corpus, vocab, split or ALL, rule)
     from slmmodel.data.opening import open_source
     from slmmodel.data.source import NoSuchSplitError
@@ -428,12 +428,12 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
     return opened
 
 
-def _note_on(corpus: Corpus) -> None:
-    """A note on a separator that cuts no file."""
+def _note_on(corpus: Corpus, name: str | None = None) -> None:
+    """A note on a separator that cuts no file. name: of a text beside the one of training."""
     from slmtok.cli.reports import separator_note
 
     if corpus.is_uncut:
-        note_of_command(separator_note(corpus.options.separator or ""))
+        note_of_command(separator_note(corpus.options.separator or "", name))
 
 
 def _note_on_reading() -> None:

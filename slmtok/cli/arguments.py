@@ -15,6 +15,7 @@ import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import COUNTS, LOCK, MANIFEST, TOKENIZER, UNKNOWN, kind_of, kind_of_file
+from slmtok.files import last_write
 from slmtok.path_arguments import free_name, glob_matches
 from slmtok.specials import FIRST_LEARNED
 
@@ -466,15 +467,20 @@ def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
 
 
 def tokenizer_beside(path: str) -> str | None:
-    """The first sound tokenizer file in the folder of a file, tok.json before others; None without another one."""
+    """The newest sound tokenizer file in the folder of a file, tok.json before others; None without another one."""
     from slmtok.opening import load
 
     beside = [str(each) for each in Path(path).parent.glob("*.json") if each != Path(path)]
-    for each in sorted(beside, key=lambda each: (Path(each).name != "tok.json", each)):
+    for each in sorted(beside, key=lambda each: (Path(each).name != "tok.json", -_time_of_write(each), each)):
         with suppress(SlmtokError):
             if kind_of_file(each) == TOKENIZER and load(each):
                 return each
     return None
+
+
+def _time_of_write(path: str) -> int:
+    """When a file was written, in nanoseconds; 0 for one that is gone."""
+    return (last_write(path) or (0, 0))[1]
 
 
 def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,20 +21,25 @@ if TYPE_CHECKING:
 
 _LIST = "LIST.OF.FILES"
 """Stands in a command line for the words of a list, which the shell replaces."""
-_CAUSE, _SEPARATOR = "list of files", "separator without white space"
+_CAUSE, _SEPARATOR, _CORPUS = "list of files", "separator of the text", "corpus that is read"
+_IN_RECORDS = "they are in the texts of records"
+_MAX_FILES, _HEAD_BYTES = 256, 1 << 16
+"""Of a corpus with unusual characters, what is looked at for the ends of its lines."""
 _DIVIDED = re.compile(r"[\s*?\[\\]")
 """Characters of a name with which the shell makes another word of it, or several."""
 
 
 def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
+    from slmtok.corpus.annotated import annotated_among
     from slmtok.corpus.contents import ids_among, is_in_texts, json_lines_among, list_among, markup_among
 
     for glob in found.unused_globs:
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
-    bare = (read.separator or "").strip()
-    if bare != read.separator and is_in_texts(bare, found, read):
-        _remember(_SEPARATOR, bare)
+    _remember(_CORPUS, (found, read))
+    if read.separator and not is_in_texts(read.separator, found, read):
+        near = (each for each in _separators_meant(read.separator) if is_in_texts(each, found, read))
+        _remember(_SEPARATOR, (read.separator, next(near, "")))
     for domain, glob in ((domain, glob) for domain, globs in read.domains.items() for glob in globs):
         if meant := glob_meant(glob, found, f"--domain {domain}="):
             yield f"--domain {shlex.quote(f'{domain}={glob}')} matches no file of the corpus{meant}"
@@ -48,6 +54,10 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     if markup := markup_among(found, read):
         name = "stdin" if markup[0] == "-" else markup[0]
         yield f"{name} is {markup[1]}, and its tags were read as text; name a file with its text alone"
+    if annotated := annotated_among(found, read):
+        name = "stdin" if annotated.path == "-" else annotated.path
+        again = [again_with(annotated.options)] if annotated.options else []
+        yield f"{name} {annotated.fact}; {' '.join([*again, annotated.fix]).strip()}"
     if path := list_among(found, read):
         line = _line_of_list(path, path)
         if len(found) == 1:
@@ -63,15 +73,89 @@ def _remember(name: str, value: object) -> None:
 
 
 def separator_meant(separator: str) -> str:
-    """The end of the note on a separator that cuts no file: the one without its white space, which occurs; or ""."""
+    """The end of the note on a separator that cuts no file: one that is almost it and occurs; or ""."""
     from slmtok.option_values import escape
 
     context = click.get_current_context(silent=True)
-    bare = context.meta.get(_SEPARATOR) if context else None
-    if not bare or bare != separator.strip():
+    given, meant = context.meta.get(_SEPARATOR, (None, "")) if context else (None, "")
+    if given != separator or not meant:
         return ""
-    option = f"--separator {shlex.quote(escape(bare))}"
-    return f"; {escape(bare)!r} occurs without the white space: {again_with(option)}"
+    again = again_with(f"--separator {shlex.quote(escape(meant))}")
+    if meant == separator.strip():
+        return f"; {escape(meant)!r} occurs without the white space: {again}"
+    ends = next(escape(end) for end in ("\r\n", "\r", "\n") if end in meant)
+    return f"; the lines end with {ends}: {again}"
+
+
+def _separators_meant(separator: str) -> list[str]:
+    """Separators that are almost this one: without white space, and with other ends of lines."""
+    lines = separator.replace("\r\n", "\n")
+    found = [separator.strip(), *(lines.replace("\n", end) for end in ("\n", "\r\n", "\r"))]
+    return [each for each in dict.fromkeys(found) if each not in ("", separator)]
+
+
+def remedy_of_carriage_returns() -> str:
+    """What to do about carriage returns in the text, by the first file that has some near its beginning."""
+    path, head = _file_with(b"\r")
+    if _are_records():
+        return _IN_RECORDS
+    if path is None:
+        return r"sed 's/\r$//' removes those at the ends of lines"
+    if b"\n" not in head:
+        line = _rewritten(r"tr '\r' '\n'", path)
+        return f"the lines of {path} end with them alone; to make line feeds of them: {line}"
+    line = _rewritten(r"sed 's/\r$//'", path)
+    return f"to remove those at the ends of lines: {line}"
+
+
+def remedy_of_marks(number: int, encoding: str) -> str | None:
+    """What to do about more byte order marks in UTF-8 than files may begin with; None for fewer."""
+    found, _ = _corpus()
+    if _are_records():
+        return _IN_RECORDS
+    if encoding not in ("utf-8", "utf-8-sig") or number <= (len(found) if encoding == "utf-8" else 0):
+        return None
+    path, _ = _file_with(BOM_UTF8)
+    program = r"sed 's/\xef\xbb\xbf//g'"
+    return f"{program} removes all of them" if path is None else f"to remove all: {_rewritten(program, path)}"
+
+
+def _corpus() -> tuple[Sequence[str], ReadOptions]:
+    """The sources of the command and how they are read; none where it reads no corpus."""
+    from slmtok.options import ReadOptions
+
+    context = click.get_current_context(silent=True)
+    known: tuple[Sequence[str], ReadOptions] = ((), ReadOptions())
+    return context.meta.get(_CORPUS, known) if context else known
+
+
+def _are_records() -> bool:
+    """Whether the text of the corpus is in fields of records, which programs for text do not change."""
+    from slmtok.corpus.formats import format_of
+
+    found, read = _corpus()
+    return bool(found) and all(format_of(path, read).records for path in found[:_MAX_FILES])
+
+
+def _file_with(mark: bytes) -> tuple[str | None, bytes]:
+    """The first file of the corpus that is read as text and has a mark near its beginning, with that beginning."""
+    from slmtok.corpus.contents import head_of
+    from slmtok.corpus.formats import format_of
+    from slmtok.corpus.streams import is_plain
+
+    found, read = _corpus()
+    for path in found[:_MAX_FILES]:
+        is_text = is_plain(path) and format_of(path, read).engine == "text"
+        if is_text and mark in (head := head_of(path, read, _HEAD_BYTES)):
+            return path, head
+    return None, b""
+
+
+def _rewritten(program: str, path: str) -> str:
+    """The command that writes a file again through a program."""
+    source = Path(path)
+    target = free_name(f"{source.stem}-clean{source.suffix}")
+    return f"{program} < {shlex.quote(path)} > {shlex.quote(target)}, and name it"
 
 
 def glob_meant(glob: str, found: list[str], option: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
-from slmtok.cli.files import STDIO, check_output, known_size, read_texts, text_files, writing
+from slmtok.cli.files import STDIO, add_notes, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
     Habit,
     argument,
@@ -34,7 +34,7 @@ from slmtok.cli.output import Outcome, again_with, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.cli.text_argument import eval_line, is_text, piped
-from slmtok.corpus.contents import check_texts, records_among, refuse_own_files
+from slmtok.corpus.contents import check_texts, json_lines_among, records_among, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
 from slmtok.files import free_name
@@ -173,8 +173,9 @@ def _find(source: str, read: ReadOptions) -> list[str]:
         if not is_given("format"):
             by_content = replace(read, format="auto")
             refuse_own_files([source], found, by_content)
-            # Like a table of parquet, which is text for a corpus and not here, where files are read as they are.
-            check_texts(found, replace(read, format="jsonl"))
+            check_texts(found, read, is_any_read=False)
+            if path := json_lines_among(found, by_content):
+                add_notes([_json_note("stdin" if path == STDIO else path)])
         return found
     except MissingInput as error:
         if is_text(source):
@@ -250,10 +251,11 @@ def _warnings(source: str, job: EncodeJob, array: str | None = None) -> tuple[st
         zeros += (f"{documents} are one array on stdout; {with_file} also writes where each begins",)
     if job.read.format != "text" or bare_suffix(source) not in corpus.FORMATS["jsonl"].suffixes:
         return zeros
-    return (
-        *zeros,
-        f"{source} was encoded as it is, JSON included; {again_with('--format jsonl')} for the text of its records",
-    )
+    return (*zeros, _json_note(source))
+
+
+def _json_note(source: str) -> str:
+    return f"{source} was encoded as it is, JSON included; {again_with('--format jsonl')} for the text of its records"
 
 
 def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bool) -> None:

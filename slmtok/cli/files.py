@@ -20,7 +20,7 @@ from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
 from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
 from slmtok.opening import TIKTOKEN, public_encoding
-from slmtok.path_arguments import folder_meant
+from slmtok.path_arguments import folder_meant, free_name
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -320,10 +320,23 @@ def are_counts(paths: Sequence[str]) -> bool:
         raise OptionError(
             f"{counts[0]} is a counts file, and other files of the corpus are text",
             limit="counts, or text",
-            fix="count the text first: slmtok count CORPUS -o more.counts",
+            fix=_counted_first(counts),
             option="corpus",
         )
     return bool(counts)
+
+
+def _counted_first(counts: Sequence[str]) -> str:
+    """The commands that count the text of a corpus and read its counts beside those that are there."""
+    context = click.get_current_context(silent=True)
+    corpus = list(context.params.get("corpus", ())) if context else []
+    texts = [each for each in corpus if each not in counts]
+    if context is None or not texts or any(map(os.path.isdir, texts)):
+        return "count the text first: slmtok count CORPUS -o more.counts"
+    target = free_name("more.counts")
+    words = [target if each == texts[0] else each for each in context.meta["arguments"] if each not in texts[1:]]
+    read = shlex.join([*context.command_path.split(), *words])
+    return f"{shlex.join(['slmtok', 'count', *texts, '-o', target])} && {read}"
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:

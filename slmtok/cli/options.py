@@ -32,6 +32,7 @@ from slmtok.cli.corpus_notes import explain_too_small
 from slmtok.cli.misread import read_arguments
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
 from slmtok.cli.streams import kind_of_stream, refuse_stdout
+from slmtok.cli.validation_files import explain_validation
 from slmtok.errors import CorpusTooSmall, OptionError, SlmtokError
 from slmtok.sizes import parse_size
 
@@ -237,10 +238,10 @@ class Command(click.Command):
             raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         self._refuse_empty_names(ctx)
         self._refuse_stdout(ctx)
-        given = self.with_objects(given)
-        ctx.meta["app"].prepare(ctx.info_name)
         assert self.callback is not None
         try:
+            given = self.with_objects(given)
+            ctx.meta["app"].prepare(ctx.info_name)
             outcome: Outcome = ctx.invoke(self.callback, **given)
             if outcome.code in (DONE, ANSWER_NO):
                 settings.written = self._written(ctx)
@@ -249,6 +250,7 @@ class Command(click.Command):
         except SlmtokError as error:
             if isinstance(error, CorpusTooSmall):
                 explain_too_small(error)
+            explain_validation(error, ctx)
             name_swap(error, ctx)
             raise
 

@@ -34,7 +34,8 @@ from slmtok.cli.progress import Progress
 from slmtok.cli.reports import separator_note, unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
-from slmtok.errors import OptionError, render
+from slmtok.corpus.reading import is_excluded
+from slmtok.errors import OptionError, Setting, render
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
 from slmtok.shards.notes import domain_notes, uncut_notes
@@ -105,6 +106,7 @@ def pack(
     check_is_folder_name(output)
     _refuse_listed_tokenizers(corpus, tokenizers, output)
     files = text_files(corpus, options)
+    _refuse_output_in_corpus(corpus, output, options)
     if dry_run:
         return dry_run_outcome(files, options, output)
     folders = _folders(output, tokenizers, files)
@@ -127,6 +129,24 @@ def _refuse_listed_tokenizers(corpus: tuple[str, ...], tokenizers: tuple[str, ..
             fix=options + place,
             option="tokenizer",
         )
+
+
+def _refuse_output_in_corpus(corpus: tuple[str, ...], output: str, options: PackOptions) -> None:
+    """Raises `OptionError` for an output below a folder of the corpus, whose files the next run would read as text."""
+    inside = Path(output, "manifest.json").absolute()
+    folders = [name for name in corpus if Path(name).is_dir() and Path(name).absolute() in inside.parents]
+    is_hidden = any(
+        part.startswith(".") for name in folders for part in inside.relative_to(Path(name).absolute()).parts
+    )
+    if not folders or is_hidden or is_excluded(str(inside), options):
+        return
+    glob = f"{Path(output).name}/{'**' if options.subset else '*'}"
+    raise OptionError(
+        f"the output {output!r} is in the folder {folders[0]!r} of the corpus",
+        limit="all files below a folder of the corpus are read as text; the same command again would read the shards",
+        fix=(Setting("exclude", glob), ", or an output outside of it"),
+        option="output",
+    )
 
 
 def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.corpus_notes import separator_meant
+from slmtok.cli.corpus_notes import remedy_of_carriage_returns, remedy_of_marks, separator_meant
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.output import Row, again_with, counted, in_time, print_rows
 from slmtok.corpus import notes
@@ -97,14 +97,13 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     return (*found, *(render(each, flag_naming) for each in domain_notes(counts)))
 
 
-def separator_note(separator: str) -> str:
-    """The note on a separator that cuts no file."""
-    return render(notes.uncut_note(separator), flag_naming) + separator_meant(separator)
+def separator_note(separator: str, name: str | None = None) -> str:
+    """The note on a separator that cuts no file. name: of the text, where a command reads several."""
+    return render(notes.uncut_note(separator, name), flag_naming) + separator_meant(separator)
 
 
 _MAX_SPACE_PIECES = 1000
 """Distinct pieces up to which a corpus may be white space alone."""
-_SED = "sed 's/\\r$//' removes those at the ends of lines"
 _WITHOUT_MARK = {
     "utf-8": "utf-8-sig",
     **{f"utf-{bits}-{end}": f"utf-{bits}" for bits in (16, 32) for end in ("le", "be")},
@@ -114,12 +113,14 @@ _WITHOUT_MARK = {
 
 def unusual_warnings(numbers: Iterable[int], encoding: str = "utf-8") -> list[str]:
     """Warnings about the characters of `UNUSUAL`, given how often a text in this encoding has each."""
-    better = _WITHOUT_MARK.get(encoding)
+    numbers, better = list(numbers), _WITHOUT_MARK.get(encoding)
     mark = "they stand inside the text"
-    if better:
+    if inside := remedy_of_marks(numbers[1], encoding):
+        mark = inside
+    elif better:
         mark = f"{again_with(f'--encoding {better}')} to leave out the first of each file"
     removed_by = {
-        "carriage return": _SED,
+        "carriage return": remedy_of_carriage_returns() if numbers[0] else "",
         "byte order mark": mark,
         "zero byte": "binary data have them, text has not: check the files, or leave some out with --exclude",
     }

@@ -73,21 +73,23 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if pair := _PAIR.match(error.message):
         if not name.startswith("--"):
             return getattr(command, "example", None)
-        has_name = _NAME.fullmatch(value) is not None
-        return f"{name} {shlex.quote(value + pair[1][pair[1].index('=') :]) if has_name else pair[1]}"
-    if number := _thousands(value):
-        return f"{name} {number}"
+        meant = _pair_meant(value, pair[1])
+        return f"{name} {meant if meant == pair[1] else shlex.quote(meant)}"
+    if thousands := _thousands(value):
+        return f"{name} {thousands}"
     if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
         return f"{name} {whole[1]}"
     if getattr(param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     size = ""
+    number = re.sub("i?[bB]$", "", value)
     if name == "--shard-tokens" and value[-1:] in "bB" and (n_bytes := parse_size(value)):
-        ids = re.sub("i?[bB]$", "", value)
-        return f"{name} {ids} for that number of ids, or {name} {n_bytes // 2} for {value} of ids of two bytes each"
+        return f"{name} {number} for that number of ids, or {name} {n_bytes // 2} for {value} of ids of two bytes each"
     if value[-1:].isalpha() and parse_size(value) and "--max-bytes" in options_by_flag(command):
         size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
     found = _EXAMPLE.search(error.message)
+    if found and found[1] and name.endswith("-chars") and parse_size(value) and parse_size(number):
+        return f"{name} {number}{size}"
     if found and found[1]:
         return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
     defaults = (getattr(param, "default", None), getattr(param, "show_default", None))
@@ -104,6 +106,22 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{sized}{size}"
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
     return f"{name} {example}, for instance{size}" if example else None
+
+
+def _pair_meant(value: str, pair: str) -> str:
+    """`pair`, such as NAME=GLOB, with what a value says of it: both with another sign between, or one of them."""
+    name, _, second = pair.partition("=")
+    if both := _DIVIDED_PAIR.fullmatch(value):
+        return f"{both[1]}={both[2]}"
+    if second == "GLOB" and _GLOB.search(value) and (word := re.search(r"\w+", value)):
+        return f"{word[0]}={value}"
+    if _NUMBER.fullmatch(value):
+        return f"{name}={value}"
+    return f"{value}={second}" if _NAME.fullmatch(value) else pair
+
+
+_DIVIDED_PAIR = re.compile(r"([^=:,/*?\[\s]+)(?::\s*|\s+)([^=:,\s]+)")
+_GLOB = re.compile(r"[*?\[/]")
 
 
 def _one_of_list(name: str, param: click.Parameter | None, value: str, context: click.Context) -> str | None:
@@ -148,6 +166,8 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
         return f"{name} {parts[0]}" + (f" --also {','.join(parts[1:])}" if "--also" in options else EACH)
     if wrong.meant in wrong.names:
         return f"{name} {wrong.meant}"
+    if (name, wrong.value.removesuffix("s")) == ("--document", "paragraph"):
+        return r"--separator '\n\n'"
     others = [
         each
         for each in (context.command.params if wrong.value else ())

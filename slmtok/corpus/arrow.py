@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from slmtok.corpus.nested_texts import fix_of_nested
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.saved_data_set import check_saved
-from slmtok.corpus.streams import COMPRESSED, document_too_large
-from slmtok.corpus.template import located, repeated_column, template_of
+from slmtok.corpus.streams import COMPRESSED, UTF_8, document_too_large
+from slmtok.corpus.suffixes import format_of_name
+from slmtok.corpus.template import SKIP, located, repeated_column, template_of
 from slmtok.corpus.text_columns import TextColumn
 from slmtok.errors import (
     DocumentTooLarge,
     MalformedRecord,
+    Message,
     MissingInput,
     OptionError,
     Setting,
@@ -33,6 +35,7 @@ from slmtok.errors import (
     Unreadable,
     missing_extra,
 )
+from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import read_file
 from slmtok.foreign_options import closest
 
@@ -194,15 +197,25 @@ def _open_parquet(path: str, options: ReadOptions) -> Iterator[Any]:
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path) from None
     except (pa.ArrowException, OSError) as error:
-        is_other = not read_file(path, 4).startswith(b"PAR1")
         raise Unreadable(
             f"cannot read {path!r}: {str(error).splitlines()[0] if str(error) else error}",
             where=path,
-            fix=("its format is another: leave ", Setting("format"), " out, or fetch the file again")
-            if is_other
-            else "fetch the file again: it begins as parquet files do",
+            fix=_remedy_of_unreadable(path, options),
             path=path,
         ) from error
+
+
+def _remedy_of_unreadable(path: str, options: ReadOptions) -> Message:
+    """What to do about a file that is no sound parquet, by its name and its first bytes."""
+    head = read_file(path, HEAD_BYTES)
+    if head.startswith(b"PAR1"):
+        return "fetch the file again: it begins as parquet files do"
+    if fix := format_of_name(path, options):
+        return fix
+    content = content_of(head)
+    what = content.name if content else "text" if is_utf_8(head) else "not parquet"
+    again = f"fetch the file again: it is {what}"
+    return again if options.format == "auto" else ("leave ", Setting("format"), f" out, or {again}")
 
 
 def _check_footer(path: str, options: ReadOptions) -> None:
@@ -465,11 +478,20 @@ def _texts(
     """
     columns = [_values(table.column(name)) for name in template.fields]
     limit = options.max_doc_bytes
-    if template.source is None and set(map(type, columns[0])) == {bytes} and max(map(len, columns[0])) <= limit:
+    decoded = {name for name in template.fields if _is_encoded(table.column(name).type, options)}
+    if (
+        template.source is None
+        and not decoded
+        and set(map(type, columns[0])) == {bytes}
+        and max(map(len, columns[0])) <= limit
+    ):
         yield from columns[0]
         return
     for number, values in enumerate(zip(*columns, strict=True), row + 1):
         try:
+            if decoded:
+                pairs = zip(template.fields, values, strict=True)
+                values = tuple(_decoded(each, options) if name in decoded else each for name, each in pairs)
             text = template.fill(list(map(template.value, template.fields, values)))
         except MalformedRecord as error:
             if not options.skip_malformed:
@@ -497,7 +519,7 @@ def _column(table: Any, template: Template, options: ReadOptions) -> TextColumn 
     import pyarrow as pa
 
     column = table.column(template.fields[0])
-    if template.source is not None or not _is_text(column.type):
+    if template.source is not None or not _is_text(column.type) or _is_encoded(column.type, options):
         return None
     array = _joined_chunks(column.cast(pa.large_binary()))
     skips: tuple[int, ...] = ()
@@ -555,6 +577,22 @@ def _values(column: Any) -> list[Any]:
 
     values: list[Any] = (column.cast(pa.large_binary()) if _is_text(column.type) else column).to_pylist()
     return values
+
+
+def _is_encoded(kind: Any, options: ReadOptions) -> bool:
+    """Whether values of this type are bytes in the encoding of the options; text of Arrow is UTF-8."""
+    return options.encoding != UTF_8 and _is_text(kind) and "binary" in str(kind)
+
+
+def _decoded(value: Any, options: ReadOptions) -> Any:
+    """Bytes in the encoding of the options as UTF-8, and other values as they are. Raises `MalformedRecord`."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode(options.encoding).encode()
+    except UnicodeError as error:
+        fact = f"the value is not text in {options.encoding}: {error.args[-1]}"
+        raise MalformedRecord(fact, fix=("name another ", Setting("encoding"), ", or ", *SKIP)) from None
 
 
 def _is_text(kind: Any) -> bool:

@@ -20,8 +20,9 @@ from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, arrow_as_parquet, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head, stdin
+from slmtok.corpus.template import template_of
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
-from slmtok.file_content import BINARY, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
+from slmtok.file_content import BINARY, GIT_LFS_POINTER, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
 from slmtok.files import free_name
 from slmtok.options import ReadOptions
@@ -33,6 +34,7 @@ _DECOMPRESS = {
     "zstd data": "zstd -dc",
     "xz data": "xz -dc",
     "bzip2 data": "bzip2 -dc",
+    "lz4 data": "lz4 -dc",
 }
 """The program that decompresses such data of stdin, where no name says what they are."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -63,13 +65,15 @@ _HUGGING_FACE = (
 _OWN_TOKENIZER = b'{"format":"slmtok-tokenizer",'
 _TOKENIZER_OF_HF = ("tokenizer.json", "tokenizer_config.json")
 """Files of a folder that `save_pretrained` and `slmtok export` write."""
+_FETCH_AGAIN = "fetch the file again: it may be the page of an error"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"[^"\\]{1,100}"\s*:')
 
 
-def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
+def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool = True) -> None:
     """Raises `OptionError` for files that are not text. Files that cannot be read are left to their reader.
 
-    Raises `Unreadable` for a file whose name alone says that it is compressed.
+    Raises `Unreadable` for a file whose name alone says that it is compressed. is_any_read: whether formats `text` and
+    `lines` read any bytes.
     """
     for path in paths:
         if compression(path) != "plain":
@@ -82,34 +86,32 @@ def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
                 fix=f"name - and pipe it in: cat {shlex.quote(path)} | slmtok ... -",
                 path=path,
             )
-    if options.format in ("text", "lines") and options.encoding == UTF_8:
+    if is_any_read and options.format in ("text", "lines") and options.encoding == UTF_8:
         return
     zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
     found: dict[str, Content] = {}
     for path in paths:
-        head = head_of(path, options)
-        content = content_of(head)
-        if content is None and head.lstrip().startswith(b"<"):
-            _refuse_markup(path, head, options)
+        content = _content_of_file(path, options)
         if content is not None and not (content.encoded and zeros_are_text):
             found[path] = content
     if found:
         raise _not_text(found, len(paths), options)
 
 
-def _refuse_markup(path: str, head: bytes, options: ReadOptions) -> None:
-    """Raises `OptionError` for a page or document of markup that is read as records."""
-    name, language = format_of(path, options).name, _markup_of(path, head)
-    if not format_of(path, options).records or language is None:
-        return
-    raise OptionError(
-        f"{'stdin' if path == STDIN else repr(path)} is {language}, not {name}",
-        where=path,
-        limit=f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}",
-        fix="fetch it again, if it is a server's page about an error; else extract its text",
-        option="format",
-        path=path,
-    )
+def _content_of_file(path: str, options: ReadOptions) -> Content | None:
+    """What a source is that cannot be read in its format; of parquet, what stands in its place."""
+    entry = format_of(path, options)
+    is_parquet = entry.name == "parquet"
+    # Compressed files are looked at as they are before; parquet is not compressed.
+    head = head_of(path, options if not is_parquet else ReadOptions(format="text"))
+    content = content_of(head)
+    if is_parquet and content is not GIT_LFS_POINTER:
+        content = None
+    # A table without a header may begin with a page.
+    is_page = entry.records and not (entry.name in ("csv", "tsv") and template_of(options).numbered)
+    if content is None and is_page and (language := _markup_of(path, head)):
+        return Content(language, _FETCH_AGAIN)
+    return content
 
 
 def _is_without_size(path: str) -> bool:
@@ -129,6 +131,9 @@ def _check_compressed(path: str) -> None:
     except OSError:
         return
     content, suffix = content_of(head), Path(path).suffix
+    # A browser decompresses a page that is meant to be one.
+    if content is None and bare_suffix(path) not in _MARKUP_SUFFIXES and (language := _markup_of(path, head)):
+        content = Content(language, _FETCH_AGAIN)
     if head.startswith(_ZSTD_MAGIC) and suffix.lower() == ".zst":
         _check_zstd_window(path, head)
     if not head or (content is not None and (content.encoded or content.read_by == suffixed(suffix.lower()))):
@@ -139,7 +144,7 @@ def _check_compressed(path: str) -> None:
     raise Unreadable(
         f"{path!r} is {content.name if content else 'text'}, and its name ends in {suffix}, which is compressed data",
         where=path,
-        fix=content.read_by
+        fix=(_remedy(path, content.read_by),)
         if content and isinstance(content.read_by, str)
         else f"mv {shlex.quote(path)} {shlex.quote(bare)}",
         path=path,
@@ -397,13 +402,14 @@ def head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
 def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> OptionError:
     """The error for these files, of `number` in all. Its fix reads the first, leaves all out, or reads their bytes."""
     path, content = next(iter(found.items()))
-    wanted = "UTF-8" if content.encoded and content is not BINARY else "text"
+    entry = format_of(path, options)
+    wanted = "UTF-8" if content.encoded and content is not BINARY else entry.name if entry.records else "text"
     fact = f"{'stdin' if path == STDIN else repr(path)} is {content.name}, not {wanted}"
     if len(found) > 1:
         fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
-        fix = (content.read_by,)
+        fix = (_remedy(path, content.read_by),)
     elif len(found) < number:
         globs = dict.fromkeys("*" + Path(name).suffix if Path(name).suffix else Path(name).name for name in found)
         fix = (Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs))),)
@@ -415,7 +421,8 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fix = (f"if it holds ids, name the text that was encoded, or make it: {line}; if not, convert it to text",)
     if content.name == "arrow" and path != STDIN and (command := arrow_as_parquet(path)):
         fix = (command,)
-    fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
+    if content is not GIT_LFS_POINTER and content.read_by != _FETCH_AGAIN:
+        fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
         # It is read from its end.
         fix = ("name a .parquet file, uncompressed" + "; cat > FILE.parquet saves stdin" * (path == STDIN),)
@@ -434,6 +441,13 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         files=list(found),
         records=(is_packed and options.format == "auto" and has_fields) or None,
     )
+
+
+def _remedy(path: str, read_by: str | Setting) -> str | Setting:
+    """`read_by` of a file: Git fetches what belongs to the repository of its folder."""
+    folder = os.path.dirname(path)  # noqa: PTH120  (stdin has none)
+    is_elsewhere = read_by == GIT_LFS_POINTER.read_by and folder != ""
+    return f"git -C {shlex.quote(folder)} lfs pull" if is_elsewhere else read_by
 
 
 def no_text(found: str, *, malformed: int | None = 0, is_sampled: bool = False) -> CorpusTooSmall:

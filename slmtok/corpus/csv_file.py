@@ -16,9 +16,10 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from slmtok.corpus.streams import UTF_8, document_too_large, open_bytes
+from slmtok.corpus.streams import UTF_8, bare_suffix, document_too_large, open_bytes
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header
-from slmtok.corpus.template import SKIP, Template, located, template_of
+from slmtok.corpus.template import SKIP, located, template_of
 from slmtok.errors import MalformedRecord, Setting
 from slmtok.files import read_file
 
@@ -43,7 +44,7 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
                 lines.size, first_line = 0, lines.number + 1
                 row = [value.encode("utf-8", "surrogateescape") for value in next(rows)]
                 if row and header is None:
-                    header = _header(row, template_of(options), path, first_line, options.encoding)
+                    header = _header(row, options, path, first_line)
                     row = row if header.is_record else []
                 if not row or header is None:
                     continue
@@ -121,19 +122,22 @@ def rewritten(path: str, mark: str, output: str, encoding: str = UTF_8) -> str:
     return f'{environment} python -c "{program}" < {shlex.quote(path)} > {shlex.quote(output)}'
 
 
-def _header(row: list[bytes], template: Template, path: str, line: int, encoding: str) -> Header:
+def _header(row: list[bytes], options: ReadOptions, path: str, line: int) -> Header:
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
+    template = template_of(options)
     try:
         return Header.of(row, template, f"{path}, line {line:,}")
     except MalformedRecord as error:
         text = b",".join(row)
-        if b"\t" in text and not _has_quotes(path):
+        if (fix := format_of_name(path, options)) and (len(row) == 1 or bare_suffix(path) == ".tsv"):
+            error.limit, error.fix = None, fix
+        elif b"\t" in text and not _has_quotes(path):
             columns = text.split(b"\t")
             is_named = template.fields[0].encode() in columns or template.numbered
             key = (" ", Setting("text_key", str(len(columns)))) if not is_named and template.source is None else ()
             error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
         elif len(row) == 1 and (mark := next((each for each in "\t;|" if each.encode() in text), None)):
-            command = rewritten(path, mark, f"{path.removesuffix('.csv')}-comma.csv", encoding)
+            command = rewritten(path, mark, f"{path.removesuffix('.csv')}-comma.csv", options.encoding)
             named = "tabs" if mark == "\t" else repr(mark)
             error.limit, error.fix = f"columns are separated by ',', and these by {named}", f"{command}, and name it"
         raise

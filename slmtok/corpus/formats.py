@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix, compression
+from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import LineParser
 from slmtok.errors import OptionError, Setting
 from slmtok.files import free_name, read_file
@@ -106,13 +107,13 @@ def _hugging_face_columns(path: str, options: ReadOptions, skipped: Skipped) -> 
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
-        Format("text", (".txt", ".text", ".md"), "text"),
-        Format("lines", (".lines",), "text", b"\n"),
-        Format("jsonl", (".jsonl", ".ndjson"), "jsonl", parser=_jsonl, records=True),
-        Format("json", (".json",), rows=_json, records=True),
-        Format("tsv", (".tsv",), "records", parser=_tsv, records=True),
-        Format("csv", (".csv",), rows=_csv, records=True),
-        Format("parquet", (".parquet",), rows=_parquet, columns=_parquet_columns, records=True),
+        Format("text", SUFFIXES["text"], "text"),
+        Format("lines", SUFFIXES["lines"], "text", b"\n"),
+        Format("jsonl", SUFFIXES["jsonl"], "jsonl", parser=_jsonl, records=True),
+        Format("json", SUFFIXES["json"], rows=_json, records=True),
+        Format("tsv", SUFFIXES["tsv"], "records", parser=_tsv, records=True),
+        Format("csv", SUFFIXES["csv"], rows=_csv, records=True),
+        Format("parquet", SUFFIXES["parquet"], rows=_parquet, columns=_parquet_columns, records=True),
         Format("hugging_face", (), rows=_hugging_face, columns=_hugging_face_columns, records=True),
     )
 }

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.nested_texts import fix_of_nested
 from slmtok.corpus.streams import open_bytes
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, Template, encode, located, template_of
-from slmtok.errors import DocumentTooLarge, MalformedRecord, Setting
+from slmtok.errors import DocumentTooLarge, MalformedRecord, Message, Setting
 from slmtok.files import read_at_most
 from slmtok.options import ReadOptions
 
@@ -48,7 +49,8 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
         values.extend(_values(content.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
         if options.format != "auto" or values or not content.lstrip().startswith(b"{"):
-            raise _malformed(error, path, len(values) + 1) from None
+            is_json = bool(values) or content.lstrip().startswith((b"{", b"["))
+            raise _malformed(error, path, len(values) + 1, None if is_json else format_of_name(path, options)) from None
         # Settings with comments.
         values = [{}]
     template = template_of(options)
@@ -132,7 +134,7 @@ def _skip_space(text: str, at: int) -> int:
     return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches the empty string
 
 
-def _malformed(error: Exception, path: str, record: int) -> MalformedRecord:
+def _malformed(error: Exception, path: str, record: int, other_format: Message | None) -> MalformedRecord:
     reason = str(error) if isinstance(error, ValueError) else "it nests too deep"
-    fix = ("repair the file, or ", Setting("format", "text"), " to read it as plain text")
+    fix = other_format or ("repair the file, or ", Setting("format", "text"), " to read it as plain text")
     return located(MalformedRecord(f"not JSON: {reason}", fix=fix), path, record=record)

@@ -22,6 +22,7 @@ from slmtok.corpus.jsonl_heads import meant_by_head
 from slmtok.corpus.likely_encodings import encoding_remedy
 from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.streams import open_bytes, open_head
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.errors import MalformedRecord, Message, Setting
 from slmtok.file_content import is_utf_8
@@ -51,6 +52,12 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             return None
         if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
             error.limit, error.fix = "one JSON object a line", (Setting("format", "json"), ", which reads arrays")
+        elif (
+            number == 1
+            and not line.lstrip(b" \t" + BOM_UTF8).startswith(b"{")
+            and (fix := format_of_name(source, options))
+        ):
+            error.fix = fix
         elif line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
             # An array without its brackets.
             error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")

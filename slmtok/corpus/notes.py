@@ -31,8 +31,8 @@ def invalid_note(
     )
 
 
-def uncut_note(separator: str) -> Message:
-    """The note on a separator that cuts no file.
+def uncut_note(separator: str, name: str | None = None) -> Message:
+    """The note on a separator that cuts no file. name: of the text, where a command reads several.
 
     Python takes a separator as it is, so that of a raw string has backslashes where line feeds may be meant.
     """
@@ -40,7 +40,7 @@ def uncut_note(separator: str) -> Message:
     escapes: Message = ("; for the characters that its escapes stand for, ", Setting("separator", meant))
     return (
         Setting("separator", separator),
-        " occurs nowhere: each file is one document",
+        f" occurs nowhere{f' in {name}' if name else ''}: each file is one document",
         *(escapes if meant != separator else ()),
     )
 

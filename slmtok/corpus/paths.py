@@ -18,7 +18,7 @@ from typing import NoReturn
 from slmtok.checks import expanded_home
 from slmtok.corpus import globs
 from slmtok.corpus.globs import matches
-from slmtok.errors import MissingInput, Unreadable, WrongType
+from slmtok.errors import MissingInput, Setting, Unreadable, WrongType
 from slmtok.files import missing_input, refuse_text, similar_file
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 
@@ -36,8 +36,12 @@ _TEXTS_FIX = "to train on texts instead of files: slmtok.Texts(texts)"
 _CHECK_FIX = "check the name; paths are relative to the working folder"
 
 
-def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The files that `corpus` names, sorted within each argument.
+def expand(
+    corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], exclude: Sequence[str] | None = None
+) -> list[str]:
+    """The files that `corpus` names, sorted within each argument, with those that the globs `exclude` will leave out.
+
+    A link that leads nowhere may be among these; without `exclude` none is left out.
 
     Raises `MissingInput` for a path that does not exist, a glob without a match, a folder without files.
     """
@@ -47,10 +51,10 @@ def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
     for index, argument in enumerate(arguments, 1):
         if not isinstance(argument, (str, os.PathLike)):
             raise WrongType(f"corpus path {index} is {type(argument).__name__}, not str or Path", fix=_TEXTS_FIX)
-    return [file for argument in arguments for file in _expand_one(os.fspath(argument))]
+    return [file for argument in arguments for file in _expand_one(os.fspath(argument), exclude)]
 
 
-def _expand_one(path: str) -> list[str]:
+def _expand_one(path: str, exclude: Sequence[str] | None) -> list[str]:
     if not path:
         raise MissingInput("a path is empty", fix="name a file, a folder or a glob", path=path)
     if path == _STDIN_DEVICE:
@@ -61,7 +65,7 @@ def _expand_one(path: str) -> list[str]:
         return [HUGGING_FACE + path]
     refuse_text(path, _TEXTS_FIX)
     if Path(path).is_dir():
-        found = _walk(path)
+        found = _walk(path, exclude)
         if not found:
             raise MissingInput(
                 f"the folder {path!r} holds no file",
@@ -73,7 +77,7 @@ def _expand_one(path: str) -> list[str]:
     if Path(path).exists():
         return [path]
     if glob.has_magic(path):
-        found = _regular(_glob(path))
+        found = _regular(_glob(path), exclude)
         if found:
             return found
     raise _missing(path)
@@ -87,7 +91,7 @@ def is_saved(path: str) -> bool:
     )
 
 
-def _walk(folder: str) -> list[str]:
+def _walk(folder: str, exclude: Sequence[str] | None) -> list[str]:
     """The files below a folder that are not hidden. Folders that are links are not followed."""
     found, folders = list[str](), [folder]
     # A stack, not recursion (`os.walk` before Python 3.12): folders may nest deeper than the limit of Python's stack.
@@ -103,7 +107,7 @@ def _walk(folder: str) -> list[str]:
                         found.append(entry.path)
         except OSError as error:
             _refuse_folder(error)
-    return _regular(found)
+    return _regular(found, exclude)
 
 
 def _glob(pattern: str) -> list[str]:
@@ -113,18 +117,24 @@ def _glob(pattern: str) -> list[str]:
         _refuse_folder(error)
 
 
-def _regular(paths: Iterable[str]) -> list[str]:
+def _regular(paths: Iterable[str], exclude: Sequence[str] | None) -> list[str]:
     """The files among some paths, in order.
 
     Raises `MissingInput` for a link to what does not exist, such as a disk that is not mounted: its text would be
-    missing from the corpus.
+    missing from the corpus. One that `exclude` matches stays, to be left out.
     """
     found = []
     for path in sorted(paths):
         if os.path.isfile(path):  # noqa: PTH113  (a corpus may have 100,000 files)
             found.append(path)
         elif not os.path.exists(path):  # noqa: PTH110
-            raise missing_input(path)
+            if any(matches(path, glob) for glob in exclude or ()):
+                found.append(path)
+                continue
+            error = missing_input(path)
+            if exclude is not None:
+                error.fix = ("make the link again, or ", Setting("exclude", Path(path).name), " leaves it out")
+            raise error
     return found
 
 
@@ -154,6 +164,7 @@ def _missing(path: str) -> MissingInput:
     from difflib import get_close_matches
 
     if not folder.is_dir():
+        fix = (not magic and similar_file(path)) or fix
         if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).suffix:
             fix += f"; hf:{path} is a data set of the Hugging Face Hub"
         return MissingInput(fact, where=f"there is no folder {str(folder)!r}", fix=fix, path=path)

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,10 +65,11 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     if isinstance(corpus, Sources):
         return corpus
     given = [corpus] if isinstance(corpus, (str, os.PathLike)) else corpus
-    found = expand(given)
+    found = expand(given, options.exclude)
     unused = tuple(glob for glob in options.exclude if not any(matches(source, glob) for source in found))
     _refuse_listed_globs(unused)
     _refuse_weights(found, options)
+    _refuse_listed_domains(found, options)
     kept = Sources(source for source in found if not is_excluded(source, options))
     if not kept:
         raise MissingInput(
@@ -106,6 +108,28 @@ def _refuse_listed_globs(unused: Iterable[str]) -> None:
                 fix=(Setting("exclude", tuple(parts)),),
                 option="exclude",
             )
+
+
+def _refuse_listed_domains(sources: Sequence[str], options: ReadOptions) -> None:
+    """Raises `OptionError` for several domains, or several globs of one, in a glob that matches no source."""
+    for domain, globs in options.domains.items():
+        for glob in globs:
+            parts = [part.strip().rpartition("=") for part in f"{domain}={glob}".split(",")]
+            if len(parts) < 2 or any(matches(source, glob) for source in sources):
+                continue
+            meant: dict[str, tuple[str, ...]] = {}
+            name = domain
+            for given, _, each in parts:
+                name = given or name
+                meant[name] = (*meant.get(name, ()), each)
+            if any(matches(source, each) for source in sources for each in chain(*meant.values())):
+                raise OptionError(
+                    (Setting("domains", {domain: glob}), " has one glob, which matches no file"),
+                    where=f"domain {domain!r}",
+                    limit="one name and one glob each",
+                    fix=(Setting("domains", meant),),
+                    option="domains",
+                )
 
 
 def _refuse_weights(sources: Sequence[str], options: ReadOptions) -> None:

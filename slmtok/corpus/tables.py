@@ -46,17 +46,18 @@ class Header:
                 if several := template.of_listed(known):
                     fact = f"the first row names no column {name!r} (it has: {shown})"
                     raise MalformedRecord(fact, where=where, limit=(Setting("text_key"), " is one field"), fix=several)
+                is_key, key = template.source is None, meant or "NAME"
+                numbers = (Setting("text_key", f"{len(names)}"), ", or ", Setting("text_template", "{1} {2}"))
                 raise MalformedRecord(
                     f"the first row names no column {name!r} (it has: {shown})",
                     where=where,
                     fix=(
-                        Setting("text_key", meant or "NAME"),
+                        Setting("text_key", key) if is_key else template.with_field(name, key),
                         "" if meant else ", the one of these that holds the text",
                         "; where the first row is text too, the number of a column: ",
-                        Setting("text_key", f"{len(names)}"),
-                        *((", or ", Setting("text_template", "{1} {2}")) if len(names) > 1 else ()),
+                        *(numbers[: 3 if len(names) > 1 else 1] if is_key else numbers[2:]),
                     ),
-                    meant=meant,
+                    meant=meant if is_key else None,
                 )
         return cls(template, len(names), tuple(known[name] for name in template.fields))
 

@@ -146,8 +146,7 @@ class Template:
             return MalformedRecord(fact, fix=(Setting("text_template", f"{{{held[0]}}}"),))
         if self.source is not None:
             likely = suggestion(name, texts) or likely or "NAME"
-            source = re.sub(rf"\{{{re.escape(name)}(?=[|}}])", lambda match: f"{{{likely}", self.source)
-            return MalformedRecord(fact, fix=(Setting("text_template", source),))
+            return MalformedRecord(fact, fix=(self.with_field(name, likely),))
         if not texts:
             return MalformedRecord(fact, fix=SKIP)
         fix: tuple[str | Setting, ...] = (Setting("text_key", likely or texts[0]), "" if likely else ", for instance,")
@@ -155,6 +154,11 @@ class Template:
             # Earlier records may have had the field.
             fix = (*fix, " if all records have it, else ", Setting("skip_malformed", True))
         return MalformedRecord(fact, fix=fix, meant=likely)
+
+    def with_field(self, name: str, other: str) -> Setting:
+        """The option for this template with another field in the place of one."""
+        source = re.sub(rf"\{{{re.escape(name)}(?=[|}}])", lambda match: f"{{{other}", self.source or "")
+        return Setting("text_template", source)
 
 
 def _filtered(value: bytes, filters: Sequence[str]) -> bytes:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from slmtok.corpus.streams import compression, open_bytes
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header
 from slmtok.corpus.template import LineParser, located, template_of
 from slmtok.errors import MalformedRecord
@@ -63,8 +64,16 @@ class _Parser:
             if names is not None:
                 where = f"{self._source}, line {number:,}"
                 self._refuse_comments(names, lines, where)
-                return number, Header.of(names, template_of(self._options), where)
+                return number, self._header_of(names, where)
         return None
+
+    def _header_of(self, names: list[bytes], where: str) -> Header:
+        try:
+            return Header.of(names, template_of(self._options), where)
+        except MalformedRecord as error:
+            if len(names) == 1 and (fix := format_of_name(self._source, self._options)):
+                error.fix = fix
+            raise
 
     def _refuse_comments(self, first: list[bytes], lines: Iterable[tuple[int, bytes]], where: str) -> None:
         """Raises `MalformedRecord` for lines that begin with # before the rows of a file, which have more columns."""

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from slmtok.file_content import HEAD_BYTES, content_of, is_text
+from slmtok.file_content import GIT_LFS_POINTER, HEAD_BYTES, content_of, is_text
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import free_name, read_limited
 
@@ -75,7 +75,10 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
     if data.startswith(b"#version:") or (name in ("merges.txt", "vocab.bpe") and _MERGES.match(data)):
         return ForeignFile(MERGES, _tokenizer_json(path))
     content = content_of(data[:HEAD_BYTES])
-    return None if content is None else ForeignFile(content.name, "name a tokenizer file, such as tok.json")
+    if content is None:
+        return None
+    fix = str(content.read_by) if content is GIT_LFS_POINTER else "name a tokenizer file, such as tok.json"
+    return ForeignFile(content.name, fix)
 
 
 def n_ids_in(path: str) -> int | None:

@@ -273,7 +273,9 @@ class PackRun:
         before = {key: value for key, value in found["plan"].items() if key != "split"}
         if not (reuse or (self.folder / JOURNAL).is_file()) or before != self.plan:
             changes = plan.differences(before, self.plan)
-            difference: Message = ("packed with ", *changes) if changes else "it is what this command makes"
+            has_option = bool(changes) and not str(changes[0]).startswith("without ")
+            packed = "packed with " if has_option else "packed "
+            difference: Message = (packed, *changes) if changes else "it is what this command makes"
             kept = plan.given_before(before, self.plan)
             raise folder.finished(self.folder, found, self.vocabulary, difference, kept)
         self._remove_traces()
@@ -341,7 +343,7 @@ class PackRun:
                 left = None if left is None else left - len(held)
                 if training >= number or left == 0:
                     break
-        check_subset(number, training, ", ".join(self.names[:3]))
+        check_subset(number, training, ", ".join(self.names[:3]), options.subset)
 
     def _resume(self, found: dict[str, Any], journal: Journal) -> State | None:
         """The state of an earlier run of this plan; None where shards that it closed are gone, as after a removal that

@@ -86,6 +86,7 @@ def by_rule(rule: str, names: Sequence[str]) -> Split | None:
             where=f"the files are named like {names[0]!r}" if names else None,
             fix=_files_meant(glob, names) if not chosen else "a glob for the files that are validation, not for all",
             option="val",
+            validation_file=glob if not chosen and os.path.isfile(glob) else None,  # noqa: PTH113
         )
     return Split(rule, sources=chosen)
 

@@ -43,13 +43,14 @@ def subset_folder(whole: Path, number: int) -> Path:
     return whole / f"subset-{number}"
 
 
-def check_subset(number: int, available: int, where: str) -> None:
-    """Raises `OptionError` for a subset of more documents than there are."""
+def check_subset(number: int, available: int, where: str, others: Sequence[int] = ()) -> None:
+    """Raises `OptionError` for a subset of more documents than there are. others: numbers that are asked for too."""
     if number > available:
+        kept = [*(each for each in others if each < available), available]
         raise OptionError(
             f"a subset of {number:,} documents, and there are {available:,} for training",
             where=where,
-            fix=(Setting("subset", [available]), ", or fewer") if available else "leave it out, or a longer corpus",
+            fix=(Setting("subset", kept), ", or fewer") if available else "leave it out, or a longer corpus",
             option="subset",
         )
 
@@ -63,7 +64,7 @@ def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) 
 
     if not numbers:
         return {}
-    check_subset(max(numbers), shards.n_docs("train"), f"{shards.folder}, which is complete and stays")
+    check_subset(max(numbers), shards.n_docs("train"), f"{shards.folder}, which is complete and stays", numbers)
     keys, digests = _keys(shards, tokenizer)
     order = np.argsort(keys, kind="stable")
     found: dict[int, str] = {}

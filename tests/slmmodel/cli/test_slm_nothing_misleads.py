@@ -600,9 +600,9 @@ def test_another_tokenizer_for_packed_data_packs_them_again(here):
 def test_a_separator_that_cuts_nothing_is_noted(slm, here):
     note = "note: --separator --- occurs nowhere: each file is one document\n"
     line = ["train", "text.txt", "-t", "tok.json", "-o", "new", "--dry-run", "--budget", "steps=1", *TRAIN]
-    for val in ("auto", "none"):
-        assert note in slm(*line, "--separator", "---", "--val", val, code=0).err
-    assert note in slm("eval", "run", "--on", "text.txt", "--separator", "---", "--no-baselines", code=0).err
+    assert all(note in slm(*line, "--separator", "---", "--val", val, code=0).err for val in ("auto", "none"))
+    evaluated = slm("eval", "run", "--on", "text.txt", "--separator", "---", "--no-baselines", code=0).err
+    assert note.replace("nowhere:", "nowhere in text.txt:") in evaluated
     assert "occurs nowhere" not in slm(*line, "--separator", "tree", "--val", "none", code=0).err
     assert "occurs nowhere" not in slm(*line, "--separator", "---", "-q", code=0).err
 

@@ -79,7 +79,7 @@ def test_a_subset_that_is_too_large_is_refused_before_packing(slmtok, refused, h
         (["--max-docs", "7", "--val", "none"], 7),
         (["--val", "auto"], 18),
     ):
-        assert f"fix:   --subset {available}, or fewer" in refused(*line, "2,100", *more)
+        assert f"fix:   --subset 2,{available}, or fewer" in refused(*line, "2,100", *more)
     assert "fix:   --subset 1, or fewer" in refused("pack", "a.txt", "-t", "tok.json", "-o", "new", "--subset", "5")
     packed = refused("pack", "a.txt", "-t", "small.json", "-o", "data", "--force", "--subset", "5")
     assert "where: a.txt\n" in packed
@@ -186,7 +186,10 @@ FIXES = {
         "fix:   --val tail:10%, which is the end of the corpus, "
         "or --val hash:10%, documents chosen by a hash of their text\n",
     ),
-    "pack a.txt -t tok.json --val empty.txt -o x": (2, "fix:   --val files:empty.txt\n"),
+    "pack a.txt -t tok.json --val empty.txt -o x": (
+        2,
+        "fix:   slmtok pack a.txt empty.txt -t tok.json --val files:empty.txt -o x\n",
+    ),
     "pack a.txt -t tok.json --shard-size 5 -o x": (2, "fix:   use --shard-tokens 5\n"),
     "pack a.txt -t tok.json -o x.bin": (2, "fix:   -o x\n"),
     "extend tok.json gpt2.counts --vocab 300 -o x": (2, "counts of the pattern 'gpt2' cannot extend"),
@@ -206,7 +209,7 @@ FIXES |= {
     "pack a.txt -t tok.json --format jsonl --skip-malformed -o x": (1, "fix:   leave --skip-malformed out to see "),
     "train a.txt --vocab 280 --memory 200% -o x": (2, "fix:   --memory 2GB, for instance\n"),
     "train a.txt --vocab 275,280 -o x": (2, "fix:   --vocab 275 --vocab 280\n"),
-    "train a.txt --vocab 280 --domain a=a.txt --mix a=-1 -o x": (2, "fix:   --mix a=0.5\n"),
+    "train a.txt --vocab 280 --domain a=a.txt --mix a=-1 -o x": (2, "fix:   --mix a=0, which leaves its text out\n"),
     "train a.txt --vocab 280 --model_prefix x": (2, "fix:   use -o x.json\n"),
     "pack a.txt -t tok.json -o -": (2, "-o - is stdout, and this output needs a name\n"),
     "pack a.txt -t tok.json -o x --val 200%": (2, "fix:   --val tail:10%, which is the end of the corpus, or "),

@@ -125,7 +125,10 @@ CASES = {
     ),
     "train --input=a.txt --vocab 280 --model_type=unigram -o x": (2, "--model_type; slmtok has no unigram\n"),
     "extend tok.json a.txt --vocab 10 -o x": (2, "fix:   --vocab 290 for 10 more; slice makes a smaller one\n"),
-    "pack a.txt -t tok.json -o x --val files:r.jsonl": (2, "fix:   name r.jsonl in the corpus too: the rule chooses"),
+    "pack a.txt -t tok.json -o x --val files:r.jsonl": (
+        2,
+        "fix:   slmtok pack a.txt r.jsonl -t tok.json -o x --val files:r.jsonl\n",
+    ),
     "eval tok.json --on a.txt --sizes 275 280": (2, "fix:   slmtok eval tok.json --on a.txt --sizes 275,280\n"),
     "decode packed/train-00000.bin -t tok.json --input-format bin": (2, "fix:   leave --input-format out\n"),
     "bench --rounds 1.5 --on a.txt": (2, "error: --rounds takes an integer >= 0, not '1.5'\n"),

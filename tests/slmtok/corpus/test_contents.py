@@ -347,9 +347,8 @@ def test_unusual_characters_are_reported(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in UNUSUAL_TEXTS))
     slmtok.train(slmtok.Texts([TEXT]), vocab_size=280).save(tmp_path / "tok.json")
     notes = (
-        "note: 104 carriage returns in the text were kept; sed 's/\\r$//' removes those at the ends of lines\n"
-        "note: 4 byte order marks in the text were kept; run it again with --encoding utf-8-sig --force to leave "
-        "out the first of each file\n"
+        "note: 104 carriage returns in the text were kept; they are in the texts of records\n"
+        "note: 4 byte order marks in the text were kept; they are in the texts of records\n"
     )
     for command in (
         ["count", "a.jsonl", "-o", "a.counts"],

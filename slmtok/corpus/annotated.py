@@ -1,0 +1,126 @@
+"""Texts that are read as prose and hold more than prose: subtitles, tables and annotated sentences, by their heads."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+from codecs import BOM_UTF8
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from slmtok.corpus.contents import head_of
+from slmtok.corpus.formats import format_of
+from slmtok.corpus.paths import STDIN
+from slmtok.corpus.streams import compression
+from slmtok.corpus.template import LIKELY_FIELDS
+from slmtok.files import free_name
+from slmtok.options import ReadOptions
+
+_HEAD_BYTES = 1 << 12
+_MAX_FILES = 256
+"""Files of a corpus that are looked at."""
+_MIN_ROWS = 3
+"""Rows of equal width from which on lines are a table."""
+_MAX_NAME_CHARS = 40
+_USUAL_NAMES = {*LIKELY_FIELDS, "id", "title", "label", "sentence", "url", "lang", "language", "author", "date"}
+"""Names of columns of which the header of a table has one; a line of prose with commas is no header."""
+_SRT = re.compile(rb"\s*\d+[ \t]*\r?\n\d+:\d\d:\d\d[,.]\d{3} --> \d")
+_VTT = re.compile(rb"WEBVTT\s")
+_CONLL_U = re.compile(rb"(?:#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]+){9}\n")
+_TEXT_OF_CONLL_U = re.compile(rb"^# text = ", re.MULTILINE)
+_TEXT_ALONE = "name a file with its text alone"
+
+
+class Annotated(NamedTuple):
+    """path: of the source. fact: what it is and what of it is read as text. fix: what to do.
+
+    options: flags with which a command reads its text instead; "" where none do.
+    """
+
+    path: str
+    fact: str
+    fix: str
+    options: str = ""
+
+
+class _Table(NamedTuple):
+    """format: csv or tsv. header: the names of the columns, or []. column: the name or the number of the text."""
+
+    format: str
+    header: list[str]
+    column: str
+
+
+def annotated_among(paths: Sequence[str], options: ReadOptions) -> Annotated | None:
+    """The first source that is read as text, because its name has no format, and is annotated; else None."""
+    if options.format != "auto":
+        return None
+    texts = (path for path in paths[:_MAX_FILES] if format_of(path, options).engine == "text")
+    return next((found for path in texts if (found := _annotated(path, head_of(path, options, _HEAD_BYTES)))), None)
+
+
+def _annotated(path: str, head: bytes) -> Annotated | None:
+    begin = head.removeprefix(BOM_UTF8)
+    if _SRT.match(begin) or _VTT.match(begin):
+        kind = "WebVTT" if _VTT.match(begin) else "SRT"
+        return Annotated(path, f"is subtitles ({kind}), and its time codes were read as text", _TEXT_ALONE)
+    lines = begin.replace(b"\r\n", b"\n")
+    if _CONLL_U.match(lines):
+        fix = sentences_of_conll_u(path) if _TEXT_OF_CONLL_U.search(lines) else _TEXT_ALONE
+        return Annotated(path, "is CoNLL-U, and its columns were read as text", fix)
+    if table := _table(lines, is_whole=len(head) < _HEAD_BYTES and path != STDIN):
+        options = f"--format {table.format} --text-key {shlex.quote(table.column)}"
+        named = f" ({', '.join(table.header)})" if table.header else ""
+        fix = "" if table.header else "for the text of one column"
+        return Annotated(path, f"looks like {table.format}{named}, and its columns were read as text", fix, options)
+    return None
+
+
+def sentences_of_conll_u(path: str) -> str:
+    """How to get the sentences of CoNLL-U, which stand in its comments."""
+    program = "sed -n 's/^# text = //p'"
+    if path == STDIN:
+        return f"pipe it through {program}"
+    if compression(path) != "plain":
+        return _TEXT_ALONE
+    return f"{program} {shlex.quote(path)} > {shlex.quote(free_name(f'{Path(path).stem}.lines'))}, and name it"
+
+
+def _table(head: bytes, *, is_whole: bool) -> _Table | None:
+    """The table that a text with these first bytes is; None for prose, in which commas are frequent and tabs are not.
+
+    is_whole: whether the last row is complete.
+    """
+    lines = head.decode("utf-8", "replace").split("\n")
+    lines = [line for line in (lines if is_whole else lines[:-1]) if line]
+    rows = [line.split("\t") for line in lines]
+    if _is_even(rows) and all(row[0] for row in rows):
+        return _Table("tsv", *_column_of_text(rows))
+    try:
+        rows = [row for row in csv.reader(f"{line}\n" for line in lines) if row]
+    except csv.Error:
+        return None
+    # A value in quotes may have been cut.
+    rows = rows if is_whole else rows[:-1]
+    if not _is_even(rows):
+        return None
+    header, column = _column_of_text(rows)
+    return _Table("csv", header, column) if header else None
+
+
+def _is_even(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows have the same number of columns, of which there are several."""
+    return len(rows) >= _MIN_ROWS and len(rows[0]) > 1 and all(len(row) == len(rows[0]) for row in rows)
+
+
+def _column_of_text(rows: Sequence[Sequence[str]]) -> tuple[list[str], str]:
+    """The header of a table, or [], and its column of text: the one with a usual name, else the longest one."""
+    first = list(rows[0])
+    usual = {name.lower(): name for name in reversed(first) if name.lower() in _USUAL_NAMES}
+    are_names = len({*first}) == len(first) and all(0 < len(name) <= _MAX_NAME_CHARS for name in first)
+    longest = max(range(len(first)), key=lambda column: sum(len(row[column]) for row in rows[1:]))
+    if not usual or not are_names:
+        return [], str(longest + 1)
+    return first, next((usual[name] for name in LIKELY_FIELDS if name in usual), first[longest])

@@ -1,0 +1,187 @@
+"""Options of a corpus that are almost right: domains, weights, validation files, separators and ends of lines."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SENTENCE = "the evening river went through the old town, and the children sang"
+POEM = "\n\n".join(f"{SENTENCE} {at}" for at in range(40)) + "\n"
+TRAIN = "train zh fi --vocab 280 --allow-smaller -o tok.json"
+
+
+@pytest.fixture
+def domains(slmtok) -> None:
+    for name in ("zh", "fi"):
+        Path(name).mkdir()
+        Path(name, "0.txt").write_text(f"{SENTENCE} {name}\n" * 40)
+
+
+def fix_of(slmtok, line: str) -> str:
+    """The fix of a command that is refused and leaves nothing."""
+    before = {*Path().rglob("*")}
+    ran = slmtok(*shlex.split(line))
+    assert ran.code in (1, 2), ran
+    assert {*Path().rglob("*")} == before
+    return next(each.removeprefix("  fix:   ") for each in ran.err.splitlines() if each.startswith("  fix:   "))
+
+
+def note_of(slmtok, line: str, about: str) -> str:
+    ran = slmtok(*shlex.split(line))
+    assert ran.code == 0, ran.err
+    return next(each for each in ran.err.splitlines() if about in each)
+
+
+def run_named(note: str) -> str:
+    """Runs the command of a note, and gives the file that it writes and names."""
+    command, _, named = note.rpartition(": ")[2].rpartition(", and ")
+    assert named == "name it"
+    subprocess.run(command, shell=True, check=True)
+    return command.rpartition(" > ")[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--mix zh=70%", "--mix zh=0.7, which counts its text 0.7 times and is no share of the corpus"),
+        ("--mix zh=0,5", "--mix zh=0.5"),
+        ("--mix zh=2x", "--mix zh=2"),
+        ("--mix zh=-1", "--mix zh=0, which leaves its text out"),
+        ("--mix zh=much", "--mix zh=0.5, which counts its text half, for instance"),
+        ("--mix zh:2", "--mix zh=2"),
+        ("--mix 'zh 2'", "--mix zh=2"),
+        ("--mix 2", "--mix NAME=2"),
+        ("--mix zh", "--mix zh=WEIGHT"),
+    ],
+)
+def test_the_weight_that_was_given_stays(slmtok, domains, given: str, meant: str) -> None:
+    assert fix_of(slmtok, f"{TRAIN} --domain 'zh=zh/*' {given}") == meant
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--domain 'zh/*'", "--domain 'zh=zh/*'"),
+        ("--domain '*/zh/*'", "--domain 'zh=*/zh/*'"),
+        ("--domain 'zh:zh/*'", "--domain 'zh=zh/*'"),
+        ("--domain 'zh=zh/*,fi=fi/*'", "--domain 'zh=zh/*' --domain 'fi=fi/*'"),
+        ("--domain 'zh=zh/*,fi/*'", "--domain 'zh=zh/*' --domain 'zh=fi/*'"),
+    ],
+)
+def test_the_glob_that_was_given_stays(slmtok, domains, given: str, meant: str) -> None:
+    assert fix_of(slmtok, f"{TRAIN} {given} --mix zh=2") == meant
+    assert slmtok(*shlex.split(f"{TRAIN} {meant} --mix zh=2")).code == 0
+
+
+@pytest.mark.parametrize("rule", ["--val zh/0.txt", "--val files:zh/0.txt", "--val=zh/0.txt"])
+@pytest.mark.parametrize("corpus", ["a.txt", "fi", "fi/0.txt a.txt", "zh/0.txt a.txt"])
+def test_a_file_for_validation_is_named_in_the_corpus(slmtok, domains, corpus: str, rule: str) -> None:
+    Path("a.txt").write_text(POEM)
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    line = f"pack {corpus} -t tok.json {rule} -o packed"
+    if not ("zh" in corpus and ":" in rule):
+        program, *words = shlex.split(fix_of(slmtok, line))
+        assert program == "slmtok" and words[-2:] == ["-o", "packed"]
+        ran = slmtok(*words, "--json")
+        assert ran.json["result"]["splits"]["val"]["bytes"] == Path("zh/0.txt").stat().st_size
+
+
+def test_ends_of_lines_are_named(slmtok) -> None:
+    Path("crlf.txt").write_bytes(POEM.replace("\n", "\r\n").encode())
+    Path("mac.txt").write_bytes(POEM.replace("\n", "\r").encode())
+    Path("a.txt").write_text(POEM)
+    line = r"count crlf.txt -o new.counts --force"
+    assert note_of(slmtok, rf"{line} --separator '\n\n'", "occurs nowhere").endswith(
+        r"the lines end with \r\n: run it again with --separator '\r\n\r\n' --force"
+    )
+    note = note_of(slmtok, r"count a.txt -o new.counts --force --separator '\r\n\r\n'", "occurs nowhere")
+    assert note.endswith(r"the lines end with \n: run it again with --separator '\n\n' --force")
+    ran = slmtok(*shlex.split(rf"{line} --separator '\r\n\r\n' --json"))
+    assert ran.json["result"]["documents"] == 40
+    assert Path(run_named(note_of(slmtok, line, "carriage returns"))).read_text() == POEM
+    note = note_of(slmtok, "count mac.txt --document line -o new.counts --force", "carriage returns")
+    assert "the lines of mac.txt end with them alone" in note
+    assert Path(run_named(note)).read_text() == POEM
+
+
+def test_byte_order_marks_inside_a_text_are_removed_by_a_program(slmtok) -> None:
+    Path("joined.txt").write_text(f"\ufeff{POEM}" * 3)
+    for encoding in ("utf-8", "utf-8-sig"):
+        line = f"count joined.txt --encoding {encoding} -o new.counts --force"
+        cleaned = run_named(note_of(slmtok, line, "byte order marks"))
+        assert Path(cleaned).read_text() == POEM * 3
+
+
+def test_a_template_keeps_its_other_columns(slmtok) -> None:
+    Path("a.csv").write_text(f'ID,Title,Text\n1,A story,"{SENTENCE}"\n')
+    fix = fix_of(slmtok, "count a.csv --text-template '{Title}: {text}' -o new.counts")
+    meant, _, numbers = fix.partition("; ")
+    assert meant == "--text-template '{Title}: {Text}'" and "--text-key" not in numbers
+    ran = slmtok("count", "a.csv", *shlex.split(meant), "-o", "new.counts", "--json")
+    assert ran.json["result"]["bytes"] == len(f"A story: {SENTENCE}")
+
+
+def test_binary_columns_are_read_in_the_encoding_that_is_named(slmtok) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    texts = ["café au lait"] * 20
+    latin_1 = [text.encode("latin-1") for text in texts]
+    pq.write_table(pa.table({"text": latin_1, "title": texts}), "a.parquet")
+    line = "count a.parquet -o new.counts --force --encoding latin-1 --json"
+    result = slmtok(*line.split()).json
+    assert result["result"]["bytes"] == sum(len(text.encode()) for text in texts)
+    assert "invalid" not in " ".join(result["warnings"])
+    both = slmtok(*line.split(), "--text-template", "{title}={text}").json["result"]
+    assert both["bytes"] == sum(len(f"{text}={text}".encode()) for text in texts)
+    assert fix_of(slmtok, "count a.parquet -o other.counts --encoding ascii").startswith("name another --encoding")
+
+
+def test_a_link_that_leads_nowhere_can_be_left_out(slmtok) -> None:
+    Path("books").mkdir()
+    Path("books/a.txt").write_text(POEM)
+    Path("books/b.txt").symlink_to("/nowhere/b.txt")
+    assert fix_of(slmtok, "count books -o new.counts") == "make the link again, or --exclude b.txt leaves it out"
+    ran = slmtok("count", "books", "--exclude", "b.txt", "-o", "new.counts", "--json")
+    assert ran.json["result"]["documents"] == 1 and "matches no file" not in " ".join(ran.json["warnings"])
+    assert fix_of(slmtok, "count bokks/a.txt -o x.counts") == "check the name: there is 'books/a.txt'"
+    assert fix_of(slmtok, "count bokks/aa.txt -o x.counts") == "check the name: there is 'books/a.txt'"
+
+
+def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    Path("corpus").mkdir()
+    Path("corpus/a.txt").write_text(POEM)
+    line = "pack corpus -t tok.json -o corpus/packed --val none"
+    assert slmtok(*line.replace("corpus/packed", "corpus/.packed").split()).code == 0
+    fix = fix_of(slmtok, line)
+    assert fix == "--exclude 'packed/*', or an output outside of it"
+    for force in ([], ["--force"]):
+        assert slmtok(*line.split(), "--exclude", "packed/*", *force).code == 0
+
+
+def test_numbers_that_were_given_stay(slmtok, domains) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    Path("a.txt").write_text(POEM)
+    fix = fix_of(slmtok, r"pack a.txt -t tok.json --separator '\n\n' --val none --subset 10,1000 -o packed")
+    assert fix == "--subset 10,40, or fewer"
+    fix = fix_of(slmtok, "count a.txt --max-doc-chars 1kB -o x.counts")
+    assert fix == "--max-doc-chars 1k; --max-bytes 1kB limits the text that is read"
+    assert fix_of(slmtok, "count a.txt --document paragraph -o x.counts") == r"--separator '\n\n'"
+
+
+def test_counts_beside_text_are_made_of_that_text(slmtok, domains) -> None:
+    Path("a.txt").write_text(POEM)
+    assert slmtok("count", "zh", "-o", "zh.counts").code == 0
+    fix = fix_of(slmtok, "train zh.counts a.txt --vocab 280 --allow-smaller -o tok.json")
+    for command in fix.split(" && "):
+        program, *words = shlex.split(command)
+        assert program == "slmtok" and slmtok(*words).code == 0
+    assert Path("tok.json").exists()
+
+
+def test_records_of_stdin_that_are_encoded_as_text_are_noted(slmtok, domains) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    ran = slmtok("encode", "-", "-t", "tok.json", stdin=f'{{"text": "{SENTENCE}"}}\n'.encode() * 3)
+    assert "stdin was encoded as it is, JSON included; run it again with --format jsonl" in ran.err
