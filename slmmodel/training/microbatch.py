@@ -11,11 +11,11 @@ import gc
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 import torch
 
+from slmmodel import system_memory
 from slmmodel.distributed import World
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import ModelConfig
@@ -79,18 +79,9 @@ def none_if_out_of_memory(work: Callable[[], Result], device: torch.device) -> R
 
 
 def free_memory() -> int:
-    """Free bytes of main memory, within the limit of the container; `UNKNOWN_MEMORY` where the system has no /proc."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        return UNKNOWN_MEMORY
-    try:
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return free
-    return min(free, max(limit - used, 0))
+    """Free bytes of main memory, within the limits of container and job; `UNKNOWN_MEMORY` if nothing reports them."""
+    free = system_memory.free_memory()
+    return UNKNOWN_MEMORY if free is None else free
 
 
 def free_on(device: torch.device, ranks: int = 1) -> int:

@@ -18,6 +18,7 @@ from slmtok.checks import U64, check_output_name
 from slmtok.errors import NotEnoughMemory, OptionError, Setting
 from slmtok.option_values import MIN_MEMORY_BYTES, parse_memory
 from slmtok.sizes import format_bytes
+from slmtok.system_memory import free_memory, read_kib
 
 INTERPRETER_BYTES = 64_000_000
 """Upper bound of the interpreter's share of the resident memory when counting begins; the rest is the caller's."""
@@ -100,12 +101,6 @@ def check_merging(need: int, pieces: int) -> None:
         )
 
 
-def free_memory() -> int | None:
-    """Free memory in bytes, of the container if any; None where the system does not report it."""
-    known = (_read_kib("/proc/meminfo", "MemAvailable:"), _container())
-    return min((size for size in known if size is not None), default=None)
-
-
 def resident_memory() -> int | None:
     """Resident memory of this process in bytes, None where the system does not report it."""
     try:
@@ -121,7 +116,7 @@ def peak_memory() -> int | None:
 
     On Linux from /proc: there `getrusage` may report the peak of the parent process.
     """
-    peak = _read_kib("/proc/self/status", "VmHWM:")
+    peak = read_kib("/proc/self/status", "VmHWM:")
     if peak is not None:
         return peak
     try:
@@ -130,35 +125,3 @@ def peak_memory() -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _read_kib(path: str, label: str) -> int | None:
-    """The value of `label` in a /proc file of `label: N kB` lines, in bytes."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path(path).read_text().splitlines():
-            if line.startswith(label):
-                return int(line.split()[1]) * 1024
-    return None
-
-
-_CONTROL_GROUPS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
-
-
-def _container() -> int | None:
-    """Memory left under the limit of this control group."""
-    for limit, used in _CONTROL_GROUPS:
-        with suppress(OSError, ValueError):
-            left = int(Path(limit).read_text()) - int(Path(used).read_text())
-            return max(left + _cached(Path(used).with_name("memory.stat")), 0)
-    return None
-
-
-def _cached(stat: Path) -> int:
-    """Reclaimable page cache, which a control group counts as used."""
-    with suppress(OSError, ValueError):
-        stat_values = dict(line.split() for line in stat.read_text().splitlines())
-        return int(stat_values.get("total_inactive_file") or stat_values.get("inactive_file") or 0)
-    return 0

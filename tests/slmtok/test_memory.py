@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import random
 import subprocess
@@ -81,22 +82,66 @@ def test_invalid_limits(value: Any, error: type[errors.SlmtokError], match: str)
         slmtok.count(slmtok.Texts(["text"]), memory=value)
 
 
-@pytest.mark.skipif(not LINUX, reason="reads what Linux tells of memory")
-def test_the_limit_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit, used = tmp_path / "limit", tmp_path / "used"
-    monkeypatch.setattr(memory, "_CONTROL_GROUPS", ((str(limit), str(used)),))
-    machine = memory.free_memory()
-    assert machine is not None and machine > 50_000_000
-    limit.write_text("max\n")
-    used.write_text("1000\n")
-    assert (memory.free_memory() or 0) > 50_000_000
-    limit.write_text("7000\n")
-    assert memory.free_memory() == 6000
-    used.write_text("8000\n")
-    assert memory.free_memory() == 0
+def write_group(group: Path, limit: str, used: int, cached: int = 0, *, version: int = 2) -> None:
+    """The files of a control group that say what memory it may use and uses."""
+    names = ("memory.max", "memory.current") if version == 2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    group.mkdir(parents=True, exist_ok=True)
+    (group / names[0]).write_text(f"{limit}\n")
+    (group / names[1]).write_text(f"{used}\n")
+    (group / "memory.stat").write_text(f"anon 3000\n{'total_' * (version == 1)}inactive_file {cached}\n")
+
+
+@pytest.fixture(params=["slmtok", "slmmodel"])
+def reader(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The reader of free memory of a package; its control groups are folders under `tmp_path`."""
+    if not LINUX:
+        pytest.skip("reads what Linux tells of memory")
+    module = importlib.import_module(f"{request.param}.system_memory")
+    monkeypatch.setattr(module, "_CONTROL_GROUPS", str(tmp_path))
+    monkeypatch.setattr(module, "_MEMBERSHIP", str(tmp_path / "membership"))
+    return module
+
+
+def test_the_limit_of_a_container_counts(tmp_path: Path, reader: Any) -> None:
+    assert reader.free_memory() > 50_000_000
+    write_group(tmp_path, "max", 1000)
+    assert reader.free_memory() > 50_000_000
+    write_group(tmp_path, "7000", 1000)
+    assert reader.free_memory() == 6000
+    write_group(tmp_path, "7000", 8000)
+    assert reader.free_memory() == 0
     # What is held of files is given up when memory is wanted.
-    (tmp_path / "memory.stat").write_text("anon 3000\ninactive_file 2500\n")
-    assert memory.free_memory() == 1500
+    write_group(tmp_path, "7000", 8000, 2500)
+    assert reader.free_memory() == 1500
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "mount"),
+    [(2, "0::/slurm/job_1/step_0", "."), (1, "4:cpu,memory:/slurm/job_1/step_0", "memory")],
+)
+def test_the_smallest_limit_of_a_job_and_its_parents_counts(
+    tmp_path: Path, reader: Any, version: int, line: str, mount: str
+) -> None:
+    (tmp_path / "membership").write_text(f"9:name=systemd:/\n3:cpuset:/elsewhere\n{line}\n")
+    job = tmp_path / mount / "slurm" / "job_1"
+    unlimited = "max" if version == 2 else "9223372036854771712"
+    write_group(job / "step_0", unlimited, 2000, version=version)
+    write_group(tmp_path / "elsewhere", "10", 0, version=version)
+    assert reader.free_memory() > 50_000_000
+    write_group(job, "9000", 2000, 500, version=version)
+    assert reader.free_memory() == 7500
+    write_group(job / "step_0", "5000", 2000, version=version)
+    assert reader.free_memory() == 3000
+    # Names of the machine, of which a container has no folders.
+    (tmp_path / "membership").write_text("0::/../../other\n4:memory:/docker/1\nunknown\n")
+    write_group(tmp_path, "4000", 2000)
+    assert reader.free_memory() == 2000
+
+
+def test_both_packages_read_free_memory_alike() -> None:
+    paths = [importlib.import_module(f"{name}.system_memory").__file__ for name in ("slmtok", "slmmodel")]
+    first, second = (Path(str(path)).read_text(encoding="utf-8") for path in paths)
+    assert first == second
 
 
 # --- spilling -------------------------------------------------------------------------------------------------------
