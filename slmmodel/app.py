@@ -14,6 +14,7 @@ from slmmodel.checks import check_bool, check_path
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
+from slmmodel.torchrun import is_main
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
@@ -285,7 +286,7 @@ def train(
 
     check_bool("progress", progress)
     # Of the processes that torchrun started, only rank 0 prints.
-    quiet = not progress or os.environ.get("RANK", "0") != "0"
+    quiet = not (progress and is_main())
     with TrainProgress("loading torch", quiet=quiet) as report:
         from slmmodel.run import train as train_run
 

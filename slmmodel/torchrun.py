@@ -17,14 +17,23 @@ _LIMITS = {
 
 def is_rank() -> bool:
     """Whether this process is one of several. Raises `InvalidInput` for a variable that is missing or no number."""
-    if number("WORLD_SIZE", 1) == 1 or "RANK" not in os.environ:
+    size = number("WORLD_SIZE", 1)
+    if "RANK" not in os.environ:
         return False
-    if number("RANK") >= number("WORLD_SIZE"):
-        raise _wrong(f"RANK is {number('RANK')}", f"0 to {number('WORLD_SIZE') - 1}, by WORLD_SIZE")
+    if number("RANK") >= size:
+        source = f"WORLD_SIZE is {size}" if "WORLD_SIZE" in os.environ else "WORLD_SIZE is not set: one process alone"
+        raise _wrong(f"RANK is {number('RANK')}", f"0{f' to {size - 1}' * (size > 1)}, since {source}")
+    if size == 1:
+        return False
     if not os.environ.get("MASTER_ADDR"):
         raise _wrong("RANK and WORLD_SIZE are set, and MASTER_ADDR is not", "the address of rank 0")
     number("MASTER_PORT")
     return True
+
+
+def is_main() -> bool:
+    """Whether this process is rank 0, or the only one. It raises nothing: `is_rank` checks the variables."""
+    return os.environ.get("RANK", "0") == "0" or os.environ.get("WORLD_SIZE", "1") == "1"
 
 
 def number(name: str, default: int | None = None) -> int:

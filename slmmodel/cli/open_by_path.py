@@ -18,11 +18,11 @@ import click
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.checks import missing_path
-from slmmodel.cli.ranks import is_main
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
+from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import tokenizer_beside
 from slmtok.cli.output import note, settings

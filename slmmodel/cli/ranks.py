@@ -12,11 +12,6 @@ STORE_TIMEOUT_SECONDS = 5.0
 """For connecting to torchrun's store; without it every rank prints."""
 
 
-def is_main() -> bool:
-    """Whether this process is rank 0, or the only one."""
-    return os.environ.get("RANK", "0") == "0"
-
-
 def reports(error: str) -> bool:
     """Whether this process prints an error: of the ranks with the same text, the first to ask. A rank may fail alone.
 

@@ -37,7 +37,6 @@ from slmmodel.cli.options import (
     set_option,
     setting_option,
 )
-from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.run_argument import is_last, is_spent, resumed_at, step_at, trained_anew, with_value, without
 from slmmodel.cli.text import is_text, packed_again
@@ -47,6 +46,7 @@ from slmmodel.errors import Argument, InvalidConfig, Mismatch, MissingInput, Opt
 from slmmodel.folder_lock import locked
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count
+from slmmodel.torchrun import is_main
 from slmtok.cli.arguments import command_line
 from slmtok.cli.options import (
     OUTPUT,
@@ -395,6 +395,9 @@ def resume(
     _check_step(folder, step)
     if output is None and is_last(folder, step):
         step = None
+    if output is not None and Path(output).resolve() == folder.path.resolve():
+        fix = resumed_at(folder, step, without(("-o", "--output"), arguments_of_command()))
+        raise OptionError(f"-o {output!r} is the run itself", fix=fix, option="output")
     _check_model(folder, sets)
     _check_budget(folder, step, budget)
     if output is None and step is not None:

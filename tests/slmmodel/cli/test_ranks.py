@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import made_shards as made
 import pytest
 
 from slmmodel import torchrun
@@ -61,6 +63,7 @@ def test_without_the_store_every_rank_prints(slm, rank, monkeypatch):
         ({"MASTER_PORT": "99999"}, "MASTER_PORT is '99999'"),
         ({"RANK": "2"}, "RANK is 2"),
         ({"RANK": "first"}, "RANK is 'first'"),
+        ({"RANK": "3", "WORLD_SIZE": "1"}, "RANK is 3"),
     ],
 )
 def test_a_wrong_variable_is_named(monkeypatch, variables, fact):
@@ -71,6 +74,18 @@ def test_a_wrong_variable_is_named(monkeypatch, variables, fact):
         torchrun.is_rank()
     assert caught.value.fact == fact
     assert "torchrun" in str(caught.value.fix)
+
+
+def test_a_rank_that_is_left_in_the_environment_hides_nothing(slm, tmp_path, monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setenv("RANK", "1")
+    data = made.write_data(tmp_path / "data", {"train": [made.documents([90, 40])]})
+    ran = slm("train", data, "-o", "ranked", "--budget", "steps=1", code=1)
+    assert "RANK is 1\n" in ran.err and "0, since WORLD_SIZE is not set: one process alone" in ran.err
+    assert not Path("ranked").exists()
+    # A command that no rank takes part in has nothing to do with it.
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert torchrun.is_main()
 
 
 def test_a_wrong_variable_hides_no_error(slm, monkeypatch):

@@ -65,6 +65,12 @@ def test_batches_of_any_size_are_bounded(slm, here):
     assert "fix:   --pack best_fit" in slm("batches", "data", "--pack", "best", code=2).err
 
 
+def test_a_run_does_not_branch_onto_itself(slm, here):
+    refused = slm("resume", "run", "--step", "2", "-o", "./run", "--force", code=2).err
+    assert "-o './run' is the run itself" in refused
+    assert "fix:   slm resume run --step 2 -o run-2 --budget steps=4" in refused
+
+
 def test_a_finished_run_has_no_step_left(slm, here):
     finished = slm("resume", "run", "--no-eval", code=1).err
     assert "fix:   slm resume run --no-eval -o run-2 --budget steps=4" in finished

@@ -160,6 +160,8 @@ def test_bf16_without_its_instructions_is_named(slm, data, monkeypatch):
 def test_only_rank_0_prints(slm, data, monkeypatch):
     """torchrun gives each process its rank; here the process group is left out."""
     monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr("slmmodel.torchrun.is_rank", lambda: False)
     for options in ([], ["--json"]):
         ran = slm("train", data, *SETTINGS, "--budget", "steps=1", "-o", f"run{len(options)}", *options, code=0)
         assert ran.out == ""
