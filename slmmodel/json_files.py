@@ -10,6 +10,7 @@ import json
 import math
 import os
 import stat
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -81,8 +82,11 @@ def read_bounded(path: Path, max_bytes: int = MAX_JSON_BYTES) -> bytes:
 
 def parse_object(data: bytes) -> dict[str, Any]:
     """The JSON object in `data`. Raises `FaultError`."""
+    if data.startswith(BOM_UTF8):
+        raise FaultError("begins with a byte order mark")
     try:
-        found = json.loads(data, object_pairs_hook=_unique)
+        # Of bytes, `json` would take UTF-16 and UTF-32 as well.
+        found = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
     except RecursionError:
         raise FaultError(f"nests more than {MAX_DEPTH} deep") from None
     except FaultError:

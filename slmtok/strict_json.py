@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from typing import Any, NoReturn, cast
 
@@ -22,6 +23,8 @@ class FaultError(Exception):
 
 def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> dict[str, Any]:
     """The JSON object in `data`. Raises `FaultError` with the reason."""
+    if data.startswith(BOM_UTF8):
+        raise FaultError("it begins with a byte order mark")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -30,6 +30,7 @@ def test_round_trip() -> None:
         (b'"version": 2', b'"version": 1', UnsupportedVersion, "an? audit of version 1; this package reads version 2"),
         (b'"payload"', b'"paid"', CorruptFile, "not a valid audit"),
         (b"{", b"[", CorruptFile, "not JSON"),
+        (b"{", b"\xef\xbb\xbf{", CorruptFile, "begins with a byte order mark"),
     ],
 )
 def test_refusals(old: bytes, new: bytes, kind: type[Exception], said: str) -> None:

@@ -95,6 +95,16 @@ def name_domains(folder: Path, domains: dict[str, list[int]]) -> None:
 FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: (d / "manifest.json").unlink(), MissingInput, r"not finished token data"),
     (lambda d: (d / "manifest.json").write_text("{"), CorruptFile, r"manifest.json is not JSON"),
+    (
+        lambda d: falsify(d / "manifest.json", 0, b"\xef\xbb\xbf" + (d / "manifest.json").read_bytes()),
+        CorruptFile,
+        r"manifest.json begins with a byte order mark",
+    ),
+    (
+        lambda d: (d / "manifest.json").write_bytes((d / "manifest.json").read_text().encode("utf-16-le")),
+        CorruptFile,
+        r"manifest.json is not JSON",
+    ),
     (lambda d: edit_manifest(d, lambda m: m.update(format="x")), CorruptFile, r"manifest.json has format 'x'"),
     (lambda d: edit_manifest(d, lambda m: m.update(version=2)), UnsupportedFormat, r"manifest.json has version 2"),
     (
