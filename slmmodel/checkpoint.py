@@ -322,6 +322,8 @@ class RunFolder:
         number, steps = self.checkpoints.newest() if step is None else step, self.checkpoints.list()
         if number is None or number not in steps:
             fix: Fix = f"slm resume {shlex.quote(str(self.path))}, which trains on"
+            if self.finished:
+                fix = "restore the checkpoints; without a step, slm eval, sample and export take the weights of the run"
             if number is not None and steps:
                 fix = (Argument("step", self.checkpoints.nearest(number)), ", the nearest" * (len(steps) > 1))
             removed = number is not None and steps and number < steps[-1]

@@ -65,6 +65,14 @@ def test_batches_of_any_size_are_bounded(slm, here):
     assert "fix:   --pack best_fit" in slm("batches", "data", "--pack", "best", code=2).err
 
 
+def test_a_finished_run_without_checkpoints_is_not_resumed(slm, here):
+    shutil.rmtree("run/checkpoints")
+    for line in (["sample", "run", "--ids", "1"], ["resume", "run", "-o", "new"]):
+        refused = slm(*line, "--step", "2", code=1).err
+        assert "no checkpoint of step 2" in refused and "fix:   restore the checkpoints; without a step, " in refused
+    assert slm("sample", "run", "--ids", "1", "--max-new", "1").code == 0
+
+
 def test_a_run_does_not_branch_onto_itself(slm, here):
     refused = slm("resume", "run", "--step", "2", "-o", "./run", "--force", code=2).err
     assert "-o './run' is the run itself" in refused
