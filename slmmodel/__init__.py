@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,11 @@ def __getattr__(name: str) -> object:
 
         return package_version()
     if name not in _PLACES:
+        if name.startswith("AutoModel") or name.endswith(("ForCausalLM", "LMHeadModel")):
+            # Of an `AttributeError`, `from slmmodel import ...` would show no message.
+            is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
+            fix = "slmmodel.load('run').model, of a run of slm train; slmmodel.models has the architectures"
+            raise (ImportError if is_import else AttributeError)(f"slmmodel has no {name!r}\n  fix:   {fix}")
         hint = "" if name.startswith("_") else "; slmmodel.load(path) opens a run, slmmodel.train(data) makes one"
         raise AttributeError(f"module 'slmmodel' has no attribute {name!r}{hint}")
     return getattr(import_module(_PLACES[name]), name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import check_bool, check_path
+from slmmodel.checks import are_ids, check_bool, check_path
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
@@ -150,6 +150,8 @@ class TextRun:
         from slmmodel.cli.text_source import NO_VALIDATION, text_source
         from slmmodel.run import refuse_no_path
 
+        if are_ids(data):
+            check_path("data", data, "slmtok.Texts({})")  # raises the error for ids, which need a file
         if isinstance(data, str):
             refuse_no_path(check_path("data", data, "slmtok.Texts({})"), "evaluate(slmtok.Texts([text]))")
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(check_path("data", data))):
@@ -333,6 +335,8 @@ def _opened(
     from slmtok.file_kinds import is_run
 
     refuse_several(data)
+    if are_ids(data):
+        check_path("data", data, "slmtok.Texts({})")  # raises the error for ids, which need a file
     if reading is not None and not isinstance(reading, Mapping):
         raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):

@@ -21,7 +21,7 @@ _SAVED_IDS = (
 """Writes ids of the tokenizer `tok` to a file that is read as data, with what the ids stand for."""
 
 
-def _are_ids(value: object) -> bool:
+def are_ids(value: object) -> bool:
     """Whether a value is a list or an array of integers; of a list the first one decides."""
     if isinstance(value, list | tuple):
         return bool(value) and _integer(value[0]) is not None
@@ -39,7 +39,7 @@ def check_path(name: str, value: object, of_text: str = "") -> str:
         path = getattr(value, "path", None)
         named = os.path.relpath(path) if isinstance(path, str | os.PathLike) else "folder"
         fix = f"{name}={named!r}{texts}"
-        if of_text and _are_ids(value):
+        if of_text and are_ids(value):
             fix = f"{_SAVED_IDS}, then {name}='ids.npy'"
         raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=fix)
     if not path:

@@ -81,6 +81,7 @@ _ATTRIBUTES_ELSEWHERE = {
     "tokenizer": "{text}.tokenizer",
     **dict.fromkeys(("encode", "decode"), "{text}.tokenizer.{name}"),
     **dict.fromkeys(("sample", "predict"), "run.generate"),
+    **dict.fromkeys(("perplexity", "ppl", "log_prob", "logprobs"), "run.score({scored}"),
 }
 """Attributes of models in other libraries, each with what stands for it; `text` is a run of `slmmodel.app`."""
 
@@ -103,7 +104,9 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
     elif run is not None and name in _ATTRIBUTES_ELSEWHERE:
         path = os.fspath(run.path)
         text = f"slmmodel.app.load({path!r})" if run is owner else "run"
-        fix = _ATTRIBUTES_ELSEWHERE[name].format(shell=shlex.quote(path), path=path, text=text, name=name)
+        scored = "ids), the negative log-probability of each id" if run is owner else "text), in bits per byte"
+        form = _ATTRIBUTES_ELSEWHERE[name]
+        fix = form.format(shell=shlex.quote(path), path=path, text=text, name=name, scored=scored)
         fact += f"\n  fix:   {fix}"
     return AttributeError(fact, name=name, obj=owner)
 

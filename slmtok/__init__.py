@@ -10,6 +10,7 @@ Names are imported when they are first used, so `import slmtok` alone costs next
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -91,9 +92,12 @@ def __getattr__(name: str) -> object:
         if not name.startswith("_") and import_module("importlib.util").find_spec(f"slmtok.{name}"):
             # `slmtok.compat.as_hf` works without an import of its own.
             return import_module(f"slmtok.{name}")
+        fix = f"from {_IN_MODULES[name]} import {name}" if name in _IN_MODULES else None
+        if fix := fix or import_module("slmtok.compat").import_meant(name):
+            # Of an `AttributeError`, `from slmtok import ...` would show no message.
+            is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
+            raise (ImportError if is_import else AttributeError)(f"slmtok has no {name!r}\n  fix:   {fix}")
         hint = "; slmtok.load(path) gives a Tokenizer, slmtok.compat has the names of other libraries"
-        if name in _IN_MODULES:
-            hint = f"; from {_IN_MODULES[name]} import {name}"
         raise AttributeError(
             f"module 'slmtok' has no attribute {name!r}{'' if name.startswith('_') else hint}",
             name=name,
@@ -105,4 +109,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # Without modules that were imported meanwhile, one of which Python may suggest for the name of another library.
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__, "compat"})

@@ -269,8 +269,16 @@ def _pairs_given(args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, 
     return specials_meant(values[0]) if is_one else {}
 
 
+_SAVED = {"slice": "", "prune": ".tokenizer"}
+"""Functions of a tokenizer and one more argument, each with the attribute of its result that is saved."""
+
+
 def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keywords: Mapping[str, Any]) -> str | None:
     """The call that is meant by too many arguments by position; None where nothing says so."""
+    if name in _SAVED and len(args) == 3 and _are_paths(args[2:]) and not _are_paths(args[1:2]):
+        made = call_text("slmtok.slice", args[:2], keywords) if name == "slice" else None
+        made = made or _by_position(name, args[:2], positional, keywords)
+        return made and f"{made}{_SAVED[name]}.save({argument_text(args[2])})"
     if name == "Texts" and all(isinstance(each, str) for each in args):
         return call_text("slmtok.Texts", [list(args)], {})
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
@@ -279,8 +287,12 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
         return f"slmtok.slice(tok, {args[-1]}), the ids from 0 up"
     if name == "prune" and len(args) == 2 and isinstance(args[1], (int, list, tuple)):
         are_paths = not isinstance(args[1], int) and args[1] and _are_paths(args[1])
-        option = "keep" if isinstance(args[1], int) else "unused_on" if are_paths else "ids"
-        return call_text("slmtok.prune", args[:1], {option: args[1], **keywords})
+        if isinstance(args[1], int):
+            # A number of ids is reached by leaving out those that a corpus does not use.
+            given = {"unused_on": Expression(EXAMPLES["corpus"]), "keep": args[1]}
+        else:
+            given = {"unused_on" if are_paths else "ids": args[1]}
+        return call_text("slmtok.prune", args[:1], {**given, **keywords})
     if name == "pack":
         return pack_meant(args, keywords)
     return _of_several_paths(name, args, keywords)

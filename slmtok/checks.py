@@ -184,6 +184,9 @@ def check_text(x: object) -> Text:
         fix = "tok.decode(ids)" if are_ids(x) else "tok.encode('some text')"
         if type(x) in (int, float) and not is_missing(x):
             fix = f"tok.encode({str(x)!r})" + f" for its digits, or tok.decode([{x}]) for an id" * isinstance(x, int)
+        if hasattr(x, "read"):
+            name = getattr(x, "name", None)
+            fix = f"tok.encode({f'open({name!r})' if isinstance(name, str) else 'file'}.read())"
         if isinstance(x, Mapping):
             one, many = text_in(x, "record"), texts_in(x, brackets=True)
             fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix

@@ -31,6 +31,14 @@ def wrong_type(name: str, value: object, wanted: str, example: object) -> WrongT
     return WrongType((Setting(name), f" {wanted}, not {found}"), fix=(Setting(name, example),), option=name)
 
 
+def size_meant(value: object) -> int | None:
+    """The size of a vocabulary that a value in the place of options is; None for one that is no whole number."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        return int(value)
+    is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    return int(value) if is_whole else None  # type: ignore[call-overload]
+
+
 def instead_of_options(cls: str, value: object) -> str:
     """The remedy for a value in the place of an object of options: for the name of an output, what writes it."""
     calls = {"CountOptions": "slmtok.count(corpus)", "TrainOptions": "slmtok.train(corpus, vocab_size=8192)"}

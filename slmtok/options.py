@@ -716,10 +716,10 @@ def build_options(
     Raises `UnknownOption` for a keyword that is no field, and what the options themselves raise.
     """
     if options is not None and not isinstance(options, cls):
-        is_size = isinstance(options, int) and "vocab_size" in cls.__dataclass_fields__
+        size = values.size_meant(options) if "vocab_size" in cls.__dataclass_fields__ else None
         raise WrongType(
             f"options must be {cls.__name__}, not {type(options).__name__}",
-            fix=(Setting("vocab_size", options),) if is_size else values.instead_of_options(cls.__name__, options),
+            fix=(Setting("vocab_size", size),) if size else values.instead_of_options(cls.__name__, options),
         )
     keywords = _named_as_fields(cls, keywords or {})
     known = {name: spec.default for name, _, spec in option_specs(cls)}

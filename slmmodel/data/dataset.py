@@ -44,7 +44,9 @@ class _Sequences:
 
     def __init__(self, path: str | os.PathLike[str], split: str, batch_size: int, options: Mapping[str, Any]) -> None:
         if "batch_size" in options:
-            fix = "torch.utils.data.DataLoader(dataset, batch_size=N), or slmmodel.data.ShardLoader"
+            given = options["batch_size"]
+            size = given if type(given) is int and given > 0 else "N"
+            fix = f"torch.utils.data.DataLoader(dataset, batch_size={size}), or slmmodel.data.ShardLoader"
             raise WrongType("a ShardDataset has single sequences, and no batch_size", fix=fix)
         for name in _OF_DATA_LOADER & options.keys():
             what = type(self).__name__

@@ -60,20 +60,23 @@ def as_hf(
 _MODULES = ("tiktoken", "hf", "tokenizers", "sentencepiece", "rustbpe", "nanochat", "minbpe", "cs336")
 
 
-def __getattr__(name: str) -> object:
-    """A module by its name. Raises `ImportError` for a class or function that one of them has or stands for.
+def import_meant(name: str) -> str | None:
+    """What is meant by a name that an adapter has or stands for; None for another name."""
+    from importlib import import_module
 
-    `from ... import` shows no message of an `AttributeError`.
-    """
+    public = () if name.startswith("_") else _MODULES
+    holders = [each for each in public if name in import_module(f"{__name__}.{each}").__all__]
+    if name.endswith(("Tokenizer", "TokenizerFast")) and not holders:
+        return "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"
+    return " or ".join(f"from {__name__}.{each} import {name}" for each in holders) or None
+
+
+def __getattr__(name: str) -> object:
+    """A module by its name. Raises `ImportError` for a class or function that one of them has or stands for."""
     from importlib import import_module
 
     if name in _MODULES:
         return import_module(f"slmtok.compat.{name}")
-    public = () if name.startswith("_") else _MODULES
-    holders = [each for each in public if name in import_module(f"slmtok.compat.{each}").__all__]
-    fix = " or ".join(f"from slmtok.compat.{each} import {name}" for each in holders)
-    if name.endswith(("Tokenizer", "TokenizerFast")) and not holders:
-        fix = "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"
-    if fix:
-        raise ImportError(f"slmtok.compat has no {name!r}\n  fix:   {fix}", name=name)
+    if fix := import_meant(name):
+        raise ImportError(f"{__name__} has no {name!r}\n  fix:   {fix}", name=name)
     raise AttributeError(f"module 'slmtok.compat' has no attribute {name!r}; its modules are {', '.join(_MODULES)}")

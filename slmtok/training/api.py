@@ -14,6 +14,7 @@ from slmtok.corpus import find
 from slmtok.corpus.contents import no_text
 from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
 from slmtok.foreign_options import OUTPUTS
+from slmtok.option_values import size_meant
 from slmtok.options import (
     CountOptions,
     Options,
@@ -87,7 +88,9 @@ def _refuse_output(function: str, corpus: object, options: object, keywords: Map
     """Raises for the file of the result among the arguments: `WrongType` for a path, `UnknownOption` for `output`."""
     named = next((name for name in keywords if name in OUTPUTS), None)
     path = options if named is None else keywords[named]
-    if not isinstance(path, (str, os.PathLike)):
+    # A number in digits is the size of the vocabulary, which `build_options` says.
+    is_size = function == "train" and named is None and size_meant(path) is not None
+    if not isinstance(path, (str, os.PathLike)) or (is_size and not os.path.exists(path)):  # noqa: PTH110
         return
     rest = {name: value for name, value in keywords.items() if name != named}
     kept = options if isinstance(options, Options) else None

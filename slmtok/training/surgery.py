@@ -19,6 +19,7 @@ import numpy as np
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
 from slmtok.checks import U64, are_texts, check_int, refuse_masked
 from slmtok.errors import Message, OptionError, Setting, VocabularyTooSmall, WrongType
+from slmtok.option_values import size_meant
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.path_arguments import inputs_and_output
 from slmtok.schemes import SCHEMES
@@ -137,7 +138,7 @@ def _refuse_order(given: Sequence[object], keywords: Mapping[str, object]) -> No
     """Raises `WrongType` for a tokenizer in the place of another argument, and for several paths by position."""
     tokenizer, counts, options = given
     limit = "slmtok.extend(tokenizer, counts)"
-    is_path = isinstance(options, (str, os.PathLike))
+    is_path = isinstance(options, (str, os.PathLike)) and size_meant(options) is None
     for other in (counts, options) if is_path or isinstance(options, Tokenizer) else (counts,):
         if isinstance(other, Tokenizer) and not isinstance(tokenizer, Tokenizer):
             rest = [each for each in given if each is not other]

@@ -165,3 +165,25 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
             getattr(scores, name)
     with pytest.raises(AttributeError, match=r"slmmodel.load\(path\) opens a run"):
         slmmodel.from_pretrained  # noqa: B018
+
+
+def test_ids_are_no_text(inside: Path) -> None:
+    tok = slmtok.load("data")
+    ids = tok.encode(TEXT)
+    run = app.load("run")
+    for call in (lambda: app.train(ids, output="of-ids"), lambda: run.evaluate(ids), lambda: app.train(ids.tolist())):
+        fix = fix_of(cast("Callable[[], Any]", call))
+        assert fix.startswith("import json, numpy") and fix.endswith("data='ids.npy'")
+    assert not Path("of-ids").exists()
+
+
+def test_attributes_and_names_of_other_libraries(inside: Path) -> None:
+    for run, argument in ((slmmodel.load("run"), [1, 30, 31]), (app.load("run"), "the fox")):
+        with pytest.raises(AttributeError) as caught:
+            run.perplexity  # type: ignore[attr-defined]  # noqa: B018
+        name = "ids" if isinstance(argument, list) else "text"
+        call = str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")"
+        assert np.all(np.isfinite(eval(call, {"run": run, name: argument})))
+    with pytest.raises(ImportError, match=r"slmmodel has no 'AutoModel.*\n  fix:   slmmodel\.load\('run'\)\.model"):
+        exec("from slmmodel import AutoModelForCausalLM")
+    assert not hasattr(slmmodel, "AutoModelForCausalLM")

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,3 +86,78 @@ def test_an_iterator_that_was_read_is_made_anew(tmp_path: Path) -> None:
     records = iter([{"text": text} for text in STORIES])
     with pytest.raises(errors.WrongType, match=r"text 0 by now: make it anew for the fix\n"):
         slmtok.count(records)
+
+
+# --- names, sizes and outputs in other places -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("get_encoding", "from slmtok.compat.tiktoken import get_encoding"),
+        ("encoding_for_model", "from slmtok.compat.tiktoken import encoding_for_model"),
+        ("SentencePieceProcessor", "from slmtok.compat.sentencepiece import SentencePieceProcessor"),
+        ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"),
+        ("export", "from slmtok.formats.export import export"),
+    ],
+)
+def test_a_name_of_another_library_is_imported_from_its_module(name: str, fix: str) -> None:
+    for use, error in ((f"from slmtok import {name}", ImportError), (f"slmtok.{name}", AttributeError)):
+        with pytest.raises(error) as caught:
+            exec(use)
+        assert str(caught.value) == f"slmtok has no {name!r}\n  fix:   {fix}"
+    assert not hasattr(slmtok, name)
+    if fix.startswith("from "):
+        exec(fix)
+
+
+def test_names_of_the_package_are_its_public_ones() -> None:
+    importlib.import_module("slmtok.model_encodings")
+    assert {name for name in dir(slmtok) if not name.startswith("__")} == {*slmtok.__all__, "compat"} - {"__version__"}
+
+
+@pytest.mark.parametrize("size", [280, "280", 280.0])
+def test_a_size_by_position_is_the_size_of_the_vocabulary(tmp_path: Path, size: Any) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("low lower lowest " * 30)
+    tok = slmtok.train(corpus, vocab_size=274)
+    for call in (lambda: slmtok.train(corpus, size), lambda: slmtok.extend(tok, slmtok.count(corpus), size)):
+        with pytest.raises(errors.WrongType, match=r"fix:   vocab_size=280$"):
+            call()
+    with pytest.raises(errors.WrongType, match=r"save\('280'\)"):
+        slmtok.count(corpus, "280")  # type: ignore[arg-type]
+
+
+def test_a_file_is_read_for_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("val.txt").write_text("low")
+    tok = slmtok.train(slmtok.Texts(["low lower"] * 9), vocab_size=274)
+    with Path("val.txt").open() as file, pytest.raises(errors.WrongType) as caught:
+        tok.encode(file)  # type: ignore[arg-type]
+    assert caught.value.parts["fix"] == "tok.encode(open('val.txt').read())"
+    with pytest.raises(errors.WrongType, match=r"tok\.encode\(file\.read\(\)\)"):
+        tok.encode(io.StringIO("low"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.prune(tok, [273], 'x.json')", "slmtok.prune(tok, ids=[273]).tokenizer.save('x.json')"),
+        (
+            "slmtok.prune(tok, 273, 'x.json')",
+            "slmtok.prune(tok, unused_on='corpus.txt', keep=273).tokenizer.save('x.json')",
+        ),
+        ("slmtok.slice(tok, 273, 'x.json')", "slmtok.slice(tok, 273).save('x.json')"),
+    ],
+)
+def test_a_result_is_saved_in_a_call_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, fix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.txt").write_text("low lower")
+    tok = slmtok.train(slmtok.Texts(["low lower"] * 9), vocab_size=274)
+    with pytest.raises(errors.WrongType) as caught:
+        eval(call)
+    assert caught.value.parts["fix"] == fix
+    eval(fix, {"slmtok": slmtok, "tok": tok})
+    assert slmtok.load("x.json").n_vocab == 273
