@@ -23,6 +23,7 @@ from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, W
 from slmtok.files import free_name
 from slmtok.path_arguments import is_glob
 from slmtok.sizes import format_bytes
+from slmtok.system_memory import free_memory
 from slmtok.training.counts_format import (
     Domain,
     Head,
@@ -37,7 +38,6 @@ from slmtok.training.counts_format import (
     write_file,
 )
 from slmtok.training.ingest import CorpusStats
-from slmtok.training.memory import free_memory
 from slmtok.vocabulary import PatternSpec
 
 if TYPE_CHECKING:

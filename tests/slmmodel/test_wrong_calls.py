@@ -169,7 +169,7 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
 
 def test_ids_are_no_text(inside: Path) -> None:
     tok = slmtok.load("data")
-    ids = tok.encode(TEXT)
+    ids: Any = tok.encode(TEXT)
     run = app.load("run")
     for call in (lambda: app.train(ids, output="of-ids"), lambda: run.evaluate(ids), lambda: app.train(ids.tolist())):
         fix = fix_of(cast("Callable[[], Any]", call))
@@ -180,7 +180,7 @@ def test_ids_are_no_text(inside: Path) -> None:
 def test_attributes_and_names_of_other_libraries(inside: Path) -> None:
     for run, argument in ((slmmodel.load("run"), [1, 30, 31]), (app.load("run"), "the fox")):
         with pytest.raises(AttributeError) as caught:
-            run.perplexity  # type: ignore[attr-defined]  # noqa: B018
+            run.perplexity  # type: ignore[union-attr]  # noqa: B018
         name = "ids" if isinstance(argument, list) else "text"
         call = str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")"
         assert np.all(np.isfinite(eval(call, {"run": run, name: argument})))
