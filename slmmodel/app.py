@@ -139,8 +139,8 @@ class TextRun:
             fix = f"{name}='Once upon a time'; ids go to {load}.{call}({', '.join(['ids', *options])})"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
                 fix = f"[run.{call}({', '.join([name, *options])}) for {name} in {name}s], one call for each"
-            if isinstance(text, os.PathLike):
-                fix = _of_file(call, os.fspath(text), options)
+            if path := _path_of(text):
+                fix = _of_file(call, path, options)
             raise WrongType(f"{name} must be a str, not {type(text).__name__}", fix=fix)
         return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
 
@@ -161,6 +161,12 @@ class TextRun:
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
+
+
+def _path_of(value: object) -> str | None:
+    """The path that a `Path` or an open file names; None for other values."""
+    path = value if isinstance(value, os.PathLike) else getattr(value, "name", None) if hasattr(value, "read") else None
+    return os.fspath(path) if isinstance(path, str | os.PathLike) else None
 
 
 def _of_file(call: str, path: str, options: Sequence[str]) -> str:
@@ -381,6 +387,10 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
     if isinstance(data, Texts):
         return Corpus(text, [], texts=list(encode_texts(data)))
     paths = [data] if isinstance(data, str | os.PathLike) else data
+    if hasattr(data, "read"):
+        path = _path_of(data)
+        fix = f"{path!r}, its name" if path else "slmtok.Texts([file.read()])"
+        raise WrongType("data is an open file", limit="a path, a list of paths, or slmtok.Texts", fix=fix)
     records = texts_in(data) if not isinstance(data, str | os.PathLike) else None
     if records or not isinstance(paths, list | tuple):
         raise WrongType(

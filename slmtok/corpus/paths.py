@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from slmtok.checks import expanded_home
+from slmtok.checks import are_ids, expanded_home
 from slmtok.corpus import globs
 from slmtok.corpus.globs import matches
 from slmtok.errors import MissingInput, Setting, Unreadable, WrongType
@@ -50,7 +50,8 @@ def expand(
         raise MissingInput("the list of paths is empty", fix="name a file, a folder or a glob")
     for index, argument in enumerate(arguments, 1):
         if not isinstance(argument, (str, os.PathLike)):
-            raise WrongType(f"corpus path {index} is {type(argument).__name__}, not str or Path", fix=_TEXTS_FIX)
+            fix = "slmtok.Texts([tok.decode(ids)]) for the text of ids" if are_ids([argument]) else _TEXTS_FIX
+            raise WrongType(f"corpus path {index} is {type(argument).__name__}, not str or Path", fix=fix)
     return [file for argument in arguments for file in _expand_one(os.fspath(argument), exclude)]
 
 

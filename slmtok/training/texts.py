@@ -242,6 +242,8 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
         fix = "pass a list of paths, not an iterator"
     elif are_ids(text):
         fix = "slmtok.Texts(tok.decode_batch(ids))"
+    elif hasattr(text, "__index__") and not isinstance(text, bool):
+        fix = "slmtok.Texts([tok.decode(ids)]) for the text of ids, or str(it) for its digits"
     elif inspect.isgeneratorfunction(text):
         fix = f"slmtok.Texts({_call_of(text)})"
     elif is_counted(text):

@@ -177,6 +177,19 @@ def test_ids_are_no_text(inside: Path) -> None:
     assert not Path("of-ids").exists()
 
 
+def test_an_open_file_is_named(inside: Path) -> None:
+    import io
+
+    run: Any = app.load("run")
+    with Path("text.txt").open() as file:
+        assert fix_of(lambda: run.evaluate(file)) == "'text.txt', its name"
+        assert fix_of(lambda: run.score(file)) == "run.evaluate('text.txt').bpb_total"
+        assert fix_of(lambda: run.generate(file)) == (
+            "run.generate(open('text.txt', encoding='utf-8').read(), max_new_tokens=256)"
+        )
+    assert fix_of(lambda: run.evaluate(io.StringIO("a"))) == "slmtok.Texts([file.read()])"
+
+
 def test_attributes_and_names_of_other_libraries(inside: Path) -> None:
     for run, argument in ((slmmodel.load("run"), [1, 30, 31]), (app.load("run"), "the fox")):
         with pytest.raises(AttributeError) as caught:

@@ -128,6 +128,16 @@ def test_a_size_by_position_is_the_size_of_the_vocabulary(tmp_path: Path, size: 
         slmtok.count(corpus, "280")
 
 
+def test_ids_as_a_corpus_are_decoded(tok: slmtok.Tokenizer) -> None:
+    ids = tok.encode(STORIES[0])
+    for given in (ids, ids.tolist(), iter(ids)):
+        with pytest.raises(errors.WrongType) as caught:
+            slmtok.count(given)
+        fix = str(caught.value.parts["fix"]).partition(" for the text of ids")[0]
+        counts = slmtok.count(eval(fix, {"slmtok": slmtok, "tok": tok, "ids": ids}))
+        assert counts.documents == 1, fix
+
+
 def test_a_file_is_read_for_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("val.txt").write_text("low")
