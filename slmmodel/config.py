@@ -459,7 +459,9 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
 
 def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:
     """The error for a setting that does not exist, with the nearest one that does."""
-    error = unknown_setting(name, known, given.where)
+    from slmmodel.data.strategies import option_names
+
+    error = unknown_setting(name, [*known, *(f"data.options.{each}" for each in option_names())], given.where)
     if f"{name}." == _BUDGET and given.value:
         kind, amount = budget_of(str(given.value)).split("=", 1)
         in_file = f"write budget: {{{kind}: {amount}}} in that line"

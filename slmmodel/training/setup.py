@@ -285,6 +285,10 @@ _ACTS_WITH: dict[str, tuple[str, Callable[[RunConfig, RunData], bool]]] = {
         "an optim.schedule.kind that decays",
         lambda config, data: config.optim.schedule.kind != "const",
     ),
+    "model.window": (
+        "a model.seq_len above it",
+        lambda config, data: config.model.get("window") is None or config.model["window"] < config.seq_len,
+    ),
     "run.eval_every": ("validation data", lambda config, data: data.val is not None),
     "data.cache_limit": ("data.cache", lambda config, data: bool(config.data.cache)),
 }
