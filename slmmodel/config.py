@@ -43,7 +43,7 @@ from slmmodel.config_values import (
     resumable_option,
     share_of_percent,
 )
-from slmmodel.data_config import DataConfig, is_other_value
+from slmmodel.data_config import DataConfig, is_other_value, names_path
 from slmmodel.errors import (
     WHOLE,
     Argument,
@@ -377,7 +377,7 @@ def add_origin_to_errors(settings: Settings) -> Iterator[None]:
             raise
         error = cast("SlmmodelError", raised)  # or one of slmtok, which has the same parts
         path = error.fields.get("path")
-        named = next((each for each in settings.values() if path is not None and each.value == path), None)
+        named = next((each for each in settings.values() if path is not None and names_path(each.value, path)), None)
         given = settings.get(str(error.fields.get("option")))
         if given is not None and error.where in (None, "model", "settings", "run.budget"):
             error.where = given.where
