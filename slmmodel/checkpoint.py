@@ -33,6 +33,7 @@ from slmmodel.errors import (
     SlmmodelError,
     Unreadable,
     UnsupportedFormat,
+    suggestion,
 )
 from slmmodel.files import (
     PART,
@@ -184,6 +185,7 @@ class RunFolder:
         near, found = known_runs(folder_of(self.path)), self.enclosing
         if not os.path.exists(self.path):  # noqa: PTH110
             fact, where, limit = f"no folder {shown}", place_of_missing(self.path), near
+            fix = fix or ((meant := suggestion(name, runs_in(folder_of(self.path)), cutoff=0.6)) and f"name {meant!r}")
         elif self.path.is_file():
             fact, where, limit = f"{shown} is {what}, not a run folder" if what else fact, "it is a file", near
         elif not name:
@@ -321,7 +323,8 @@ class RunFolder:
         """The step of a checkpoint that is there; None is the newest. Raises `MissingInput`."""
         number, steps = self.checkpoints.newest() if step is None else step, self.checkpoints.list()
         if number is None or number not in steps:
-            fix: Fix = f"slm resume {shlex.quote(str(self.path))}, which trains on"
+            anew, on = "restore it, or train again: slm train DATA -o NEW", f"slm resume {shlex.quote(str(self.path))}"
+            fix: Fix = anew if self.finished else f"{on}, which trains on"
             if number is not None and steps:
                 fix = (Argument("step", self.checkpoints.nearest(number)), ", the nearest" * (len(steps) > 1))
             removed = number is not None and steps and number < steps[-1]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
 from itertools import pairwise
+from os import sep
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -392,6 +393,9 @@ def resume(
     with _naming_output(output or run, (output is None or RunFolder(Path(output)).finished) and not force):
         read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
+    is_scored = output is None and step is None and evaluate and _awaits_scoring(folder)
+    if not is_scored:
+        _check_checkpoints(folder)
     _check_step(folder, step)
     if output is None and is_last(folder, step):
         step = None
@@ -408,7 +412,7 @@ def resume(
         if data is None and (missing := missing_data(folder)):
             fix += f" --data DATA; the data of the run, {', '.join(missing)}, are not there"
         raise OptionError(fact, fix=fix, option="set")
-    if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
+    if not is_scored:
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
     opened = _open_data_of(folder, data)
@@ -416,7 +420,7 @@ def resume(
         from slmmodel.trainer import branch
 
         folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), data=data, force=force)
-    with _removed_if_refused(folder) if is_new else nullcontext():
+    with _removed_if_refused(folder, run) if is_new else nullcontext():
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
         given = read_settings(None, (), None, {"data.train": data, **values})
@@ -426,6 +430,19 @@ def resume(
         # Of a new run, the configuration has where its data are.
         options["again"] = again if output is None else again[data is not None :]
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
+
+
+def _check_checkpoints(run: RunFolder) -> None:
+    """Raises `MissingInput` for a finished run without checkpoints, which no budget continues."""
+    if not run.finished or run.checkpoints.list():
+        return
+    anew = trained_anew(run, arguments_of_command()) or "slm train DATA -o NEW"
+    raise MissingInput(
+        f"the run {str(run.path)!r} is finished, and has no checkpoint to continue from",
+        where=str(run.checkpoints.folder),
+        fix=f"restore that folder, or train again: {anew}",
+        path=str(run.path),
+    )
 
 
 def _check_step(run: RunFolder, step: int | None) -> None:
@@ -505,12 +522,15 @@ def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
         )
     if opened is not None:
         return opened
-    path = data or str(run.config["data"]["train"])
+    path, recorded = data or str(run.config["data"]["train"]), str(run.config["data"]["train"])
+    elsewhere = "--data DATA names where they are now"
+    if data is not None and (is_text(recorded) or Path(recorded).exists()):
+        elsewhere = f"leave --data out: the data of the run, {recorded}, are in place"
     if not is_text(path) and not Path(path).exists():
         raise MissingInput(
             f"the data {path!r} of the run are not there" if data is None else f"no file or folder {path!r}",
             where=str(run.path) if data is None else "--data",
-            fix="--data DATA names where they are now",
+            fix=elsewhere if data is None else f"check the name, or {elsewhere}",
             path=path,
         )
     if data is not None and Path(path, "manifest.json").is_file():
@@ -522,28 +542,31 @@ def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
                 f"the data {path!r} were made with another tokenizer than the run",
                 where=str(run.path),
                 limit=f"fingerprints {vocab.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
-                fix="--data names the data of the run, at their new place",
+                fix=elsewhere,
             )
     tokenizer = run.tokenizer if is_text(path) else None
     return open_if_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
 
 
 @contextmanager
-def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
+def _removed_if_refused(folder: RunFolder, parent: str) -> Iterator[None]:
     """Removes a new branch where an error ends the block before its first step: the next command can make it then.
 
-    One that another process has begun to train, or has finished, stays.
+    One that another process has begun to train, or has finished, stays. An error about a file of the branch names the
+    one of `parent` that it was copied from.
     """
     metrics = folder.path / METRICS
     before = metrics.stat().st_size
     try:
         yield
-    except Exception:
+    except Exception as error:
         with suppress(OSError, SlmmodelError):
             with locked(folder.path) as folder.handle:
                 if not folder.finished and metrics.stat().st_size == before:
                     folder.remove()
             folder.path.rmdir()
+        if isinstance(error, SlmmodelError) and (error.where or "").startswith(f"{folder.path}{sep}"):
+            error.where = str(Path(parent) / Path(str(error.where)).relative_to(folder.path))
         raise
 
 
