@@ -679,13 +679,14 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
         raise
 
 
-def check_without_data(settings: Settings) -> dict[str, Any]:
+def check_without_data(settings: Settings, reading: Iterable[str] = ()) -> dict[str, Any]:
     """The sections `data`, `optim` and `run` as `validate` gives them, before there are data.
 
     Raises what `validate` raises, and `InvalidConfig` for settings of `model` that fit no preset which a run may take.
-    The sizes of the vocabulary are those of the data, and are compared with them later.
+    The sizes of the vocabulary are those of the data, and are compared with them later. `reading`: the settings
+    `data.read.*` that the caller takes, for the errors.
     """
-    check_names(settings, [_PRESET, *model_options(settings), *OPTIONS])
+    check_names(settings, [_PRESET, *model_options(settings), *OPTIONS, *reading])
     sections, others = _sections_of(settings)
     own = {name: setting for name, setting in sections.items() if name not in ("n_vocab", "padded_vocab")}
     defaults = [name for names in DEFAULT_PRESETS.values() for name in names.values()]

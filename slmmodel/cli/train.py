@@ -612,7 +612,7 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
     with add_origin_to_errors(given):
-        check_without_data(given)
+        check_without_data(given, reading.setting_names())
     return given
 
 

@@ -33,6 +33,17 @@ def test_an_option_of_a_packing_is_found_in_its_section(slm, data: Path) -> None
         assert unknown_setting(f"data.{name}", known, "settings").fix == f"write data.options.{name}"
 
 
+def test_an_option_of_reading_is_found_in_its_section(slm, data: Path) -> None:
+    for settings, fix in {
+        ("data.text_key=body",): "write data.read.text_key",
+        ("data.text_key=body", "data.stride=4"): "write data.read.text_key for data.text_key; "
+        "write data.options.stride for data.stride",
+    }.items():
+        ran = slm("train", data, *TRAIN, "--dry-run", *(f"--set={each}" for each in settings), code=2)
+        assert f"  fix:   {fix}\n" in ran.err
+        assert ran.err.partition("limit: ")[2].startswith("known: data.train, ") and "data.read.format" not in ran.err
+
+
 def test_a_stride_beyond_the_window_becomes_the_largest(slm, data: Path) -> None:
     stream = [*TRAIN, "--set=data.pack=stream", "--dry-run"]
     ran = slm("train", data, *stream, "--set", "data.options.stride=100", code=1)
