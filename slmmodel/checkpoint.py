@@ -33,6 +33,7 @@ from slmmodel.errors import (
     SlmmodelError,
     Unreadable,
     UnsupportedFormat,
+    suggestion,
 )
 from slmmodel.files import (
     PART,
@@ -184,6 +185,7 @@ class RunFolder:
         near, found = known_runs(folder_of(self.path)), self.enclosing
         if not os.path.exists(self.path):  # noqa: PTH110
             fact, where, limit = f"no folder {shown}", place_of_missing(self.path), near
+            fix = fix or ((meant := suggestion(name, runs_in(folder_of(self.path)), cutoff=0.6)) and f"name {meant!r}")
         elif self.path.is_file():
             fact, where, limit = f"{shown} is {what}, not a run folder" if what else fact, "it is a file", near
         elif not name:
@@ -323,7 +325,7 @@ class RunFolder:
         if number is None or number not in steps:
             fix: Fix = f"slm resume {shlex.quote(str(self.path))}, which trains on"
             if self.finished:
-                fix = "restore the checkpoints; without a step, slm eval, sample and export take the weights of the run"
+                fix = "restore the checkpoints; without a step, the weights of the run are taken, if it has them"
             if number is not None and steps:
                 fix = (Argument("step", self.checkpoints.nearest(number)), ", the nearest" * (len(steps) > 1))
             removed = number is not None and steps and number < steps[-1]
@@ -331,9 +333,8 @@ class RunFolder:
             fact = "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}"
             if number is not None and os.path.lexists(self.checkpoints.path(number)):
                 folder = self.checkpoints.path(number)
-                fact = f"{folder.name} is " + (
-                    f"no checkpoint: it has no {TRAIN_STATE}" if folder.is_dir() else "not a folder"
-                )
+                is_what = f"no checkpoint: it has no {TRAIN_STATE}" if folder.is_dir() else "not a folder"
+                fact = f"{folder.name} is {is_what}"
             raise MissingInput(
                 fact,
                 where=str(self.checkpoints.folder),

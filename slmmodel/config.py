@@ -43,7 +43,7 @@ from slmmodel.config_values import (
     resumable_option,
     share_of_percent,
 )
-from slmmodel.data_config import DataConfig, is_other_value
+from slmmodel.data_config import DataConfig, is_other_value, names_path
 from slmmodel.errors import (
     WHOLE,
     Argument,
@@ -377,7 +377,7 @@ def add_origin_to_errors(settings: Settings) -> Iterator[None]:
             raise
         error = cast("SlmmodelError", raised)  # or one of slmtok, which has the same parts
         path = error.fields.get("path")
-        named = next((each for each in settings.values() if path is not None and each.value == path), None)
+        named = next((each for each in settings.values() if path is not None and names_path(each.value, path)), None)
         given = settings.get(str(error.fields.get("option")))
         if given is not None and error.where in (None, "model", "settings", "run.budget"):
             error.where = given.where
@@ -459,7 +459,9 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
 
 def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:
     """The error for a setting that does not exist, with the nearest one that does."""
-    error = unknown_setting(name, known, given.where)
+    from slmmodel.data.strategies import option_names
+
+    error = unknown_setting(name, [*known, *(f"data.options.{each}" for each in option_names())], given.where)
     if f"{name}." == _BUDGET and given.value:
         kind, amount = budget_of(str(given.value)).split("=", 1)
         in_file = f"write budget: {{{kind}: {amount}}} in that line"
@@ -677,13 +679,14 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
         raise
 
 
-def check_without_data(settings: Settings) -> dict[str, Any]:
+def check_without_data(settings: Settings, reading: Iterable[str] = ()) -> dict[str, Any]:
     """The sections `data`, `optim` and `run` as `validate` gives them, before there are data.
 
     Raises what `validate` raises, and `InvalidConfig` for settings of `model` that fit no preset which a run may take.
-    The sizes of the vocabulary are those of the data, and are compared with them later.
+    The sizes of the vocabulary are those of the data, and are compared with them later. `reading`: the settings
+    `data.read.*` that the caller takes, for the errors.
     """
-    check_names(settings, [_PRESET, *model_options(settings), *OPTIONS])
+    check_names(settings, [_PRESET, *model_options(settings), *OPTIONS, *reading])
     sections, others = _sections_of(settings)
     own = {name: setting for name, setting in sections.items() if name not in ("n_vocab", "padded_vocab")}
     defaults = [name for names in DEFAULT_PRESETS.values() for name in names.values()]

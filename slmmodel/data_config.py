@@ -253,3 +253,10 @@ def is_other_value(name: str, value: object, other: object) -> bool:
         return False
     is_path = name in ("data.train", "data.val") and all(map(os.path.exists, map(str, (value, other))))
     return not (is_path and os.path.samefile(str(value), str(other)))  # noqa: PTH121
+
+
+def names_path(value: object, path: object) -> bool:
+    """Whether the value of a setting is this path, or a list of sources or stages with it."""
+    if isinstance(value, Mapping):
+        return any(names_path(each, path) for each in value.values())
+    return any(names_path(each, path) for each in value) if isinstance(value, list | tuple) else value == path

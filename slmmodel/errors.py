@@ -290,7 +290,9 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
         limit = "the vocabulary of the data decides it"
         return InvalidConfig(f"{name!r} is not a setting", where=where, limit=limit, fix="leave it out", option=name)
     inside = [other for other in known if f".{name}." in f".{other}"]
-    of_section = inside or [other for other in known if other.startswith(name.partition(".")[0] + ".")]
+    # Of a table such as `data.options` the limit has its name alone.
+    names_in_section = (other for other in known if other.startswith(name.partition(".")[0] + "."))
+    of_section = inside or [other for other in names_in_section if other.rpartition(".")[0] not in known]
     if inside:
         fix = f"name a setting of it: {of_section[0]}"
         return InvalidConfig(

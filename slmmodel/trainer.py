@@ -131,7 +131,7 @@ def dry_run(
         steps = None if timed else setup.steps_of(config.run.budget, cost.per_step)
         if steps is not None:
             _, warning = resolve_schedule(config.optim.schedule, steps)
-            notes += [warning] if warning else []
+            notes += [*([warning] if warning else []), *stages.notes(steps)]
             notes += setup.notes_on_budget(given, config, cost.per_step)
         return {**cost.summary(config, steps), "notes": notes}
 
@@ -258,7 +258,7 @@ class Trainer:
         seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
         state.steps = before.get("steps") or setup.steps_of(run_config.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
-        self.add_notes([warning] if warning else [])
+        self.add_notes([*([warning] if warning else []), *self.stages.notes(state.steps)])
 
     def _create_or_resume(self, before: Mapping[str, Any] | None, fingerprint: dict[str, Any]) -> None:
         """Writes the folder of a new run, or loads the newest checkpoint of one that is continued."""

@@ -320,7 +320,10 @@ def _check_arms(
         raise OptionError(f"{flags[0]} with {len(tokenizers)} -t", limit=limit, fix="leave out -t", option="tokenizer")
     if ((tokenizers or given) and not text) or (text and not tokenizers and not given):
         missing = "-t TOK for each arm" if text else "--text CORPUS"
-        raise OptionError(f"{missing} is missing", fix=example, option="text")
+        lacking = ["-t", "TOK"] * max(2 - len(tokenizers), 0) if not given else []
+        lacking += [] if text else ["--text", "CORPUS"]
+        fix = shlex.join(["slm", "ablate", *arguments_of_command(), *lacking])
+        raise OptionError(f"{missing} is missing", fix=fix, option="text")
     arms = data or tokenizers
     if not given and len(arms) < 2:
         raise OptionError(f"an ablation has two arms or more, not {len(arms)}", fix=example, option="data")

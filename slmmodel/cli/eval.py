@@ -26,8 +26,8 @@ from slmmodel.cli.open_by_path import (
     note_on_globs,
     note_unfinished,
     open_ids_or_text,
-    refuse_file_of_run,
     refuse_run,
+    refuse_wrong_check,
 )
 from slmmodel.cli.options import POSITIVE, RESAMPLES, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
@@ -159,7 +159,7 @@ def eval(
     **scoring: Any,
 ) -> Outcome:
     """Score a run on every byte of its validation documents, print bits per byte, and write the certificate."""
-    refuse_file_of_run(check, "a certificate", "val.json", "eval")
+    refuse_wrong_check(check, run, "a certificate", "val.json", "eval")
     folder = RunFolder.open(_named_run(run, check, tokenizer))
     folder.handle = FolderHandle(folder.path)
     require_text(read, on)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
-from slmmodel.checks import missing_path
-from slmmodel.cli.text import STDIN, Text, is_text
+from slmmodel.checks import missing_path, place_of_missing
+from slmmodel.cli.saved_data_sets import refuse_ids
+from slmmodel.cli.text import STDIN, Text, is_text, tokenizer_of_data
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
@@ -27,7 +28,7 @@ from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import tokenizer_beside
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
-from slmtok.file_kinds import has_manifest, is_run
+from slmtok.file_kinds import LOSSES, NAMES, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class RunContext:
             raise MissingInput(
                 f"{option} needs the tokenizer, and the run has none",
                 where=str(self.run.path),
-                fix="-t tok.json" + ", or give ids with --ids" * (option == "--prompt"),
+                fix=f"-t {shlex.quote(tokenizer_of_data(self.run.path, self.vocab) or 'tok.json')}"
+                + ", or give ids with --ids" * (option == "--prompt"),
             )
         return self.text
 
@@ -241,22 +243,35 @@ def check_written(path: str | None, option: str, inputs: Iterable[str | Path | N
     check_outputs(path, inputs=files, force=force, option=option)
 
 
-def refuse_file_of_run(check: str | None, wanted: str, result: str, command: str) -> None:
-    """Raises `OptionError` for a run, or a file of one that is no result of it, as the value of --check.
+def refuse_wrong_check(check: str | None, named_run: str | None, wanted: str, result: str, command: str) -> None:
+    """Raises `OptionError` for what is no result of a run as the value of --check: a run, another file of one, or a
+    file of losses beside `named_run`. `MissingInput` for a result that was not written yet.
 
     `wanted` says what a `result` is, a file in the folder of evaluations that `command` writes.
     """
-    path = Path(check or "")
-    found = None if check is None or path.parent.name == EVALUATIONS else RunFolder(path).enclosing
-    run = path if check is not None and RunFolder(path).exists() else found[0] if found else None
-    if run is None or not path.exists():
+    if check is None:
         return
+    path = Path(check)
+    is_in_place = path.parent.name == EVALUATIONS
+    found = None if is_in_place else RunFolder(path).enclosing
+    run = path if RunFolder(path).exists() else found[0] if found else None
+    if is_in_place and not path.exists() and RunFolder(path.parent.parent).exists():
+        fix = _written(path.parent.parent, result, command)
+        raise MissingInput(f"no file {check!r}", where=place_of_missing(check), fix=fix, path=check)
+    if run is None and named_run is not None and path.is_file() and kind_of_file(check) == LOSSES:
+        fact = f"--check {check} is {NAMES[LOSSES]}, not {wanted}"
+        raise OptionError(fact, fix=_written(Path(named_run), result, command), option="check")
+    if run is not None and path.exists():
+        fact = f"--check {check} is a {'run' if run == path else 'file of a run'}, not {wanted}"
+        raise OptionError(fact, fix=_written(run, result, command), option="check")
+
+
+def _written(run: Path, result: str, command: str) -> str:
+    """The option that names a result of a run, or the command that writes one."""
     written = run / EVALUATIONS / result
-    fix = f"--check {shlex.quote(str(written))}"
-    if not written.is_file():
-        fix = f"{shlex.join(['slm', command, str(run)])} writes one"
-    fact = f"--check {check} is a {'run' if run == path else 'file of a run'}, not {wanted}"
-    raise OptionError(fact, fix=fix, option="check")
+    if written.is_file():
+        return f"--check {shlex.quote(str(written))}"
+    return f"{shlex.join(['slm', command, str(run)])} writes one"
 
 
 def check_distinct(**outputs: str | None) -> None:
@@ -336,7 +351,10 @@ def _documents_for(runs: Sequence[RunFolder]) -> list[str]:
 
 
 def check_text(path: str, read: ReadOptions | None) -> None:
-    """Raises `OptionError` for a file that exists and is no text, and for files of slmtok."""
+    """Raises `OptionError` for a file that exists and is no text, and for files of slmtok; `UnsupportedFormat` for a
+    saved data set of ids.
+    """
+    refuse_ids(path)
     if Path(path).exists():
         from slmtok.cli.files import text_files
         from slmtok.options import ReadOptions

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, figure_class, save_figure
-from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_wrong_check
 from slmmodel.cli.options import (
     COUNT,
     COUNT_HABITS,
@@ -98,7 +98,7 @@ def passkey(
     """
     from slmmodel.cli.passkey_text import Template, load_template
 
-    refuse_file_of_run(check, "a result of slm passkey", "passkey.json", "passkey")
+    refuse_wrong_check(check, run, "a result of slm passkey", "passkey.json", "passkey")
     check_distinct(output=output, plot=plot)
     check_written(output, "output", [run, template, options["tokenizer"]], force=force)
     if plot is not None:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from random import Random
 from typing import Any, NamedTuple
 
-from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_wrong_check
 from slmmodel.cli.options import (
     COUNT,
     COUNT_HABITS,
@@ -112,7 +112,7 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     """
     opening = {name: options.pop(name) for name in OPENING}
     _check(options)
-    refuse_file_of_run(check, "a result of slm probe", f"{PROBE}.json", "probe")
+    refuse_wrong_check(check, run, "a result of slm probe", f"{PROBE}.json", "probe")
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     stated = None if check is None else load_result(check, PROBE)
     if stated is not None:

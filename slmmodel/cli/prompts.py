@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_of, refuse_file_of_run
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_of, refuse_wrong_check
 from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import PROMPT_SHEET, check_result, checked, identity, load_result, measure_rows, save
 from slmmodel.cli.run_argument import without
@@ -116,7 +116,7 @@ def prompts(
     Of each way: the share of different runs of 1, 2 and 3 ids in a continuation, the share of repeated runs of 4, and
     the share of runs of 8 that are in the training data, with 95 % intervals over the prompts.
     """
-    refuse_file_of_run(check, "a prompt sheet", f"{PROMPT_SHEET}.json", "prompts")
+    refuse_wrong_check(check, run, "a prompt sheet", f"{PROMPT_SHEET}.json", "prompts")
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     stated = None if check is None else load_result(check, PROMPT_SHEET)
     if stated is not None:

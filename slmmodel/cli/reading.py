@@ -25,9 +25,14 @@ corpus_options = options_of(ReadOptions, into="read", skip=("seed",))
 """The options of a corpus. Of `--sample`, the seed is `data.read.seed`: `--seed` is that of the run."""
 
 
+def setting_names() -> list[str]:
+    """The settings `data.read.*`."""
+    return [PREFIX + name for name, _, _ in option_specs(ReadOptions)]
+
+
 def merge(given: Settings, read: ReadOptions) -> tuple[Settings, ReadOptions]:
     """The settings with all options of reading, those of flags last; and the options. Raises what the options raise."""
-    known = [PREFIX + name for name, _, _ in option_specs(ReadOptions)]
+    known = setting_names()
     of_text = {name: setting for name, setting in given.items() if name.startswith(PREFIX)}
     for name, setting in of_text.items():
         if name not in known and not name.startswith(f"{PREFIX}domains."):

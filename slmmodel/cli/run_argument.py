@@ -25,7 +25,7 @@ from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, options_by_flag, po
 from slmtok.cli.errors import RUN_IS
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError
-from slmtok.file_kinds import NAMES, is_run, kind_of_file
+from slmtok.file_kinds import NAMES, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 
 
@@ -258,7 +258,10 @@ def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context
     """The command line with `run` in the place of `path`, which may be the data, the text to continue, or a preset."""
     options = {param.name for param in ctx.command.params}
     words, exists = list(ctx.meta["arguments"]), os.path.exists(path)  # noqa: PTH110
-    if exists and "on" in options and (elsewhere := run_among(words) or run):
+    # Packed data do not belong behind an --on that takes text alone.
+    takes = next((param.metavar or "" for param in ctx.command.params if param.name == "on"), "")
+    is_on = "DATA" in takes or (bool(takes) and not has_manifest(path))
+    if exists and is_on and (elsewhere := run_among(words) or run):
         return on_texts(ctx.command, words, elsewhere)
     if exists and (elsewhere := run_among(words)):
         run = elsewhere

@@ -12,7 +12,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import TOKENIZER
+from slmmodel.checkpoint import TOKENIZER, RunFolder
 from slmmodel.errors import Argument, Fix, InvalidConfig, Mismatch, OptionError, SlmmodelError
 from slmmodel.vocab import VocabMeta
 from slmtok import atomic
@@ -120,12 +120,25 @@ def other_tokenizer(text: Text, vocab: VocabMeta, owner: str, fix: Fix | None = 
         fix = ("leave out ", Argument("tokenizer", name) if name else Argument("tokenizer"), f": {owner} has its own")
         if (Path(owner) / "manifest.json").is_file():
             fix = (*fix, f"; to use {name or 'it'}, pack the text with it: {packed_again(owner, name or 'TOK')}")
+    if fix is None and (found := tokenizer_of_data(owner, vocab)):
+        fix = (Argument("tokenizer", found),)
     return Mismatch(
         f"{shown} is not {'the tokenizer' if name else 'that'} of {owner}",
         where=name,
         limit=f"{shown} has the fingerprint {text.tokenizer.fingerprint[:16]}…, {owner} {vocab.fingerprint[:16]}…",
         fix=fix or f"name the tokenizer of {owner}: slmtok info TOK prints the fingerprint of a file",
     )
+
+
+def tokenizer_of_data(run: str | Path, vocab: VocabMeta) -> str | None:
+    """The tokenizer file in the packed data of a run, where it is that of the run; None without one."""
+    try:
+        folder = Path(str(RunFolder(Path(run)).config["data"]["train"]))
+        file = folder / TOKENIZER
+        is_own = file.is_file() and VocabMeta.load(folder / "vocab.json").fingerprint == vocab.fingerprint
+    except (SlmmodelError, OSError):
+        return None
+    return os.path.relpath(file) if is_own else None
 
 
 def packed_again(data: str, tokenizer: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.cli.saved_data_sets import refuse_ids
 from slmmodel.cli.text import Text
 from slmmodel.data.mixture import BLOCK_BYTES, Component, DocumentStream, Mixture
 from slmmodel.data.opening import RunData
@@ -62,6 +63,8 @@ class Corpus:
         self.is_uncut = False
         """Whether `split` has found that the separator occurs nowhere."""
         self.paths, self.name = paths, ", ".join(paths)
+        for path in paths:
+            refuse_ids(path)
         self.sources = Sources(text_files(paths, self.options)) if texts is None else Sources()
         if parquet := [path for path in self.sources if format_of(path, self.options).name == "parquet"]:
             check_columns(parquet, self.options)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
 from itertools import pairwise
+from os import sep
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -392,6 +393,9 @@ def resume(
     with _naming_output(output or run, (output is None or RunFolder(Path(output)).finished) and not force):
         read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
+    is_scored = output is None and step is None and evaluate and _awaits_scoring(folder)
+    if not is_scored:
+        _check_checkpoints(folder)
     _check_step(folder, step)
     if output is None and is_last(folder, step):
         step = None
@@ -400,18 +404,9 @@ def resume(
         raise OptionError(f"-o {output!r} is the run itself", fix=fix, option="output")
     _check_model(folder, sets)
     _check_budget(folder, step, budget)
-    if output is None and step is not None:
-        fact = f"--step {step} needs a new folder: {folder.path} keeps its own steps"
-        raise OptionError(fact, fix=resumed_at(folder, step, arguments_of_command()), option="step")
-    if output is None and (sets or budget or force):
-        from slmmodel.cli.recorded import missing_data
-
-        fact = "--set, --budget and --force need a new run"
-        fix = resumed_at(folder, step, arguments_of_command())
-        if data is None and (missing := missing_data(folder)):
-            fix += f" --data DATA; the data of the run, {', '.join(missing)}, are not there"
-        raise OptionError(fact, fix=fix, option="set")
-    if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
+    if output is None:
+        _check_unchanged(folder, step, data, bool(sets or budget or force))
+    if not is_scored:
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
     opened = _open_data_of(folder, data)
@@ -419,7 +414,7 @@ def resume(
         from slmmodel.trainer import branch
 
         folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), data=data, force=force)
-    with _removed_if_refused(folder) if is_new else nullcontext():
+    with _removed_if_refused(folder, run) if is_new else nullcontext():
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
         given = read_settings(None, (), None, {"data.train": data, **values})
@@ -429,6 +424,33 @@ def resume(
         # Of a new run, the configuration has where its data are.
         options["again"] = again if output is None else again[data is not None :]
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
+
+
+def _check_unchanged(run: RunFolder, step: int | None, data: str | None, has_changes: bool) -> None:
+    """Raises `OptionError` for a step and for changes, which need a new folder."""
+    fix = resumed_at(run, step, arguments_of_command())
+    if step is not None:
+        fact = f"--step {step} needs a new folder: {run.path} keeps its own steps"
+        raise OptionError(fact, fix=fix, option="step")
+    if has_changes:
+        from slmmodel.cli.recorded import missing_data
+
+        if data is None and (missing := missing_data(run)):
+            fix += f" --data DATA; the data of the run, {', '.join(missing)}, are not there"
+        raise OptionError("--set, --budget and --force need a new run", fix=fix, option="set")
+
+
+def _check_checkpoints(run: RunFolder) -> None:
+    """Raises `MissingInput` for a finished run without checkpoints, which no budget continues."""
+    if not run.finished or run.checkpoints.list():
+        return
+    anew = trained_anew(run, arguments_of_command()) or "slm train DATA -o NEW"
+    raise MissingInput(
+        f"the run {str(run.path)!r} is finished, and has no checkpoint to continue from",
+        where=str(run.checkpoints.folder),
+        fix=f"restore that folder, or train again: {anew}",
+        path=str(run.path),
+    )
 
 
 def _check_step(run: RunFolder, step: int | None) -> None:
@@ -508,12 +530,15 @@ def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
         )
     if opened is not None:
         return opened
-    path = data or str(run.config["data"]["train"])
+    path, recorded = data or str(run.config["data"]["train"]), str(run.config["data"]["train"])
+    elsewhere = "--data DATA names where they are now"
+    if data is not None and (is_text(recorded) or Path(recorded).exists()):
+        elsewhere = f"leave --data out: the data of the run, {recorded}, are in place"
     if not is_text(path) and not Path(path).exists():
         raise MissingInput(
             f"the data {path!r} of the run are not there" if data is None else f"no file or folder {path!r}",
             where=str(run.path) if data is None else "--data",
-            fix="--data DATA names where they are now",
+            fix=elsewhere if data is None else f"check the name, or {elsewhere}",
             path=path,
         )
     if data is not None and Path(path, "manifest.json").is_file():
@@ -525,28 +550,31 @@ def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
                 f"the data {path!r} were made with another tokenizer than the run",
                 where=str(run.path),
                 limit=f"fingerprints {vocab.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
-                fix="--data names the data of the run, at their new place",
+                fix=elsewhere,
             )
     tokenizer = run.tokenizer if is_text(path) else None
     return open_if_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
 
 
 @contextmanager
-def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
+def _removed_if_refused(folder: RunFolder, parent: str) -> Iterator[None]:
     """Removes a new branch where an error ends the block before its first step: the next command can make it then.
 
-    One that another process has begun to train, or has finished, stays.
+    One that another process has begun to train, or has finished, stays. An error about a file of the branch names the
+    one of `parent` that it was copied from.
     """
     metrics = folder.path / METRICS
     before = metrics.stat().st_size
     try:
         yield
-    except Exception:
+    except Exception as error:
         with suppress(OSError, SlmmodelError):
             with locked(folder.path) as folder.handle:
                 if not folder.finished and metrics.stat().st_size == before:
                     folder.remove()
             folder.path.rmdir()
+        if isinstance(error, SlmmodelError) and (error.where or "").startswith(f"{folder.path}{sep}"):
+            error.where = str(Path(parent) / Path(str(error.where)).relative_to(folder.path))
         raise
 
 
@@ -592,7 +620,7 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
     with add_origin_to_errors(given):
-        check_without_data(given)
+        check_without_data(given, reading.setting_names())
     return given
 
 

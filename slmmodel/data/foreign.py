@@ -8,6 +8,7 @@ construction. The `vocab.json` is passed in or lies beside the file.
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 from collections.abc import Callable
 from functools import cached_property
@@ -146,9 +147,20 @@ def open_foreign(
     Raises what `VocabMeta.load` raises, `UnknownName`, and `InvalidConfig` for a delimiter that is not an id.
     """
     meta = _read_meta(path)
-    width = dtype or _DTYPES.get(str(meta.get("dtype")), "u2")
+    recorded = dtype or _DTYPES.get(str(meta.get("dtype")))
+    width = recorded or "u2"
     if width not in ("u2", "u4"):
         raise UnsupportedFormat(f"dtype is {width!r}", limit="u2 or u4", fix="use one of the two")
+    # A file that holds no such ids is refused before the tokenizer of these ids is asked for.
+    try:
+        chosen = layout or str(meta.get("layout") or _guess_layout(path))
+        if chosen not in LAYOUTS:
+            raise unknown_name("layout", chosen, LAYOUTS, "name the layout {}")
+        ids = LAYOUTS[chosen].read(path, f"<{width}")
+    except OSError as error:
+        raise unreadable(path, error, FIX) from error
+    if recorded is None and path.suffix != ".npy":
+        _refuse_wider(path, ids)
     beside = path.parent / "vocab.json"
     if vocab is None and not beside.is_file():
         raise UnsupportedFormat(
@@ -160,16 +172,32 @@ def open_foreign(
     vocab = vocab or VocabMeta.load(beside)
     if delimiter is not None:
         check_range("delimiter", delimiter, 0, vocab.n_vocab - 1, fix="name the id between documents")
-    try:
-        chosen = layout or str(meta.get("layout") or _guess_layout(path))
-        if chosen not in LAYOUTS:
-            raise unknown_name("layout", chosen, LAYOUTS, "name the layout {}")
-        ids = LAYOUTS[chosen].read(path, f"<{width}")
-    except OSError as error:
-        raise unreadable(path, error, FIX) from error
     check_ids(path, ids, vocab.n_vocab, "name the tokenizer that made the ids, or check the path")
     stored = meta.get("frame") if delimiter is None else None
     return ForeignSource(ids, chosen, str(stored or LAYOUTS[chosen].stored), vocab, delimiter)
+
+
+_HEAD_IDS = 4096
+"""Ids at the beginning of a file that show the width of its integers."""
+
+
+def _refuse_wider(path: Path, ids: NDArray[Any]) -> None:
+    """Raises `UnsupportedFormat` for wider integers that were read as uint16: the upper parts of small ones are 0."""
+    head = ids[: min(_HEAD_IDS, len(ids) // 4 * 4)]
+    for width, name in ((4, "uint64"), (2, "uint32")):
+        rows = head.reshape(-1, width)
+        if len(rows) < 8 or rows[:, 1:].any() or not rows[:, 0].any():
+            continue
+        array = path.with_name(f"{path.stem}-{name}.npy")
+        read, written = (json.dumps(str(each), ensure_ascii=False) for each in (path, array))
+        code = f'import numpy; numpy.save({written}, numpy.fromfile({read}, "<u{2 * width}"))'
+        others = "every second" if width == 2 else "all but every fourth"
+        raise UnsupportedFormat(
+            f"{path.name} is read as uint16, and {others} id is 0: its ids are {name}",
+            where=f"{path}, the first {len(head):,} ids",
+            limit="a .bin of uint16; a .npy records its type",
+            fix=f"python -c {shlex.quote(code)} writes {shlex.quote(str(array))}: name that",
+        )
 
 
 def _guess_layout(path: Path) -> str:

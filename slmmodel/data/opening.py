@@ -22,7 +22,7 @@ from typing import NamedTuple
 from slmmodel.checks import missing_path
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link, refuse_other_files
-from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
+from slmmodel.data.source import NoSuchSplitError, TokenSource, pack_again, unreadable
 from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat, WrongType
 from slmmodel.sizes import parse_share
 from slmmodel.vocab import VocabMeta
@@ -168,6 +168,8 @@ def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSour
     files = val.files()
     place = files[0][0].parent if files else "the validation data"
     packed = f"slmtok pack TEXT -t {tokenizer}{_flags_of(val)} --val none -o NEW"
+    if val.packed_from and all(map(os.path.exists, val.packed_from)):
+        packed = pack_again(val, *shlex.split(tokenizer))  # which divides the text as it was
     raise Mismatch(
         "training and validation data were made with different tokenizers",
         where=f"{name or 'the training data'}: {vocab.fingerprint[:8]}…, {place}: {val.vocab.fingerprint[:8]}…",

@@ -14,6 +14,12 @@ from slmmodel.errors import Argument, WrongType, unknown_name
 STRATEGIES: dict[str, type[Packing]] = {**PACKS, **WINDOWS}
 
 
+def option_names() -> list[str]:
+    """The options of all strategies that `data.options` takes; the others are settings of their own."""
+    names = dict.fromkeys(name for strategy in STRATEGIES.values() for name in strategy.OPTIONS)
+    return [name for name in names if name not in ("loss_on", "batch_size")]
+
+
 def make_packing(
     name: str,
     lengths: Ints,

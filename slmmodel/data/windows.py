@@ -102,7 +102,7 @@ class Stream(EndToEnd):
     def _arrange(self) -> None:
         self.stride, joined = int(self.options["stride"]), bool(self.options["joined"])
         self.joins_documents = joined
-        check_range("stride", self.stride, 1, self.seq_len, fix=(Argument("data.options.stride", 1),))
+        check_range("stride", self.stride, 1, self.seq_len, fix=(Argument("data.options.stride", self.seq_len),))
         # Each document but the last ends with one more input, whose target is the first id of its successor.
         self._concatenate(self.n_inputs + (joined & (self.n_inputs > 0)))
         self._n = self._total - int(joined and self._total > 0)

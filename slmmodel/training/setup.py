@@ -148,7 +148,9 @@ def locate_run(
     if run.finished:
         differences = [] if settings is None else _differences(settings, data, run)
         more = f" and {len(differences) - MAX_NAMED} more" if len(differences) > MAX_NAMED else ""
-        longer = f", or to train it longer {run.longer_as_new(_longer_budget(settings or {}, run))}"
+        longer = ""
+        if run.checkpoints.list():
+            longer = f", or to train it longer {run.longer_as_new(_longer_budget(settings or {}, run))}"
         # An `Argument` in a fix reads `output=` in Python, and `--output` on the command line.
         raise OutputExists(
             f"the run {str(path)!r} is finished",
@@ -157,7 +159,7 @@ def locate_run(
             fix=(
                 *(() if differences else ("another ",)),
                 Argument("output", *shlex.split(new_name(path))) if differences else Argument("output"),
-                ", or " if differences else ", ",
+                ", or " if differences or not longer else ", ",
                 Argument("force", True),
                 f", which replaces it{'' if differences else longer}",
             ),
@@ -284,6 +286,10 @@ _ACTS_WITH: dict[str, tuple[str, Callable[[RunConfig, RunData], bool]]] = {
     "optim.schedule.final": (
         "an optim.schedule.kind that decays",
         lambda config, data: config.optim.schedule.kind != "const",
+    ),
+    "model.window": (
+        "a model.seq_len above it",
+        lambda config, data: config.model.get("window") is None or config.model["window"] < config.seq_len,
     ),
     "run.eval_every": ("validation data", lambda config, data: data.val is not None),
     "data.cache_limit": ("data.cache", lambda config, data: bool(config.data.cache)),
@@ -601,26 +607,33 @@ def fingerprint_of(config: RunConfig, data: RunData, sequences_digest: str, devi
 
 
 def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collection[str]) -> list[str]:
-    """Raises `Mismatch` for the first field that must not differ from that of the run; returns notes on the others.
+    """Raises `Mismatch` for the fields that must not differ from those of the run, with the first; returns notes on
+    the others.
 
     Threads are compared on a CPU alone, where they decide the order of sums.
     """
     recorded, notes = run.fingerprint, list[str]()
+    refused: list[tuple[str, str, str]] = []
     restored: dict[str, str | Argument] = dict.fromkeys(("data", "val"), "name the data of the run")
     restored["threads"] = Argument("run.threads", recorded.get("threads"))
     for field, (name, differs) in FINGERPRINT_FIELDS.items():
         if recorded.get(field) == now.get(field) or (field == "threads" and now.get("device") != "cpu"):
             continue
-        if name not in allowed:
-            values = [text[:8] + "…" if len(text) == 64 else text for text in (str(now[field]), str(recorded[field]))]
-            raise Mismatch(
-                f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
-                where=str(run.path / checkpoint.FINGERPRINT),
-                limit="a run continues exactly as it began",
-                fix=(restored.get(field, "restore it"), f", or --allow-mismatch {name}"),
-                field=field,
-            )
-        notes.append(f"continues with another {name} than it began with")
+        if name in allowed:
+            notes.append(f"continues with another {name} than it began with")
+        else:
+            refused.append((field, name, differs))
+    if refused:
+        field, _, differs = refused[0]
+        values = [text[:8] + "…" if len(text) == 64 else text for text in (str(now[field]), str(recorded[field]))]
+        names = dict.fromkeys(name for _, name, _ in refused)
+        raise Mismatch(
+            f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
+            where=str(run.path / checkpoint.FINGERPRINT),
+            limit="a run continues exactly as it began",
+            fix=(restored.get(field, "restore it"), f", or {' '.join(f'--allow-mismatch {name}' for name in names)}"),
+            field=field,
+        )
     return notes
 
 

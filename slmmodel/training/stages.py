@@ -64,6 +64,15 @@ class DataStages:
                     option="data.stages",
                 )
 
+    def notes(self, steps: int) -> list[str]:
+        """A remark on stages that begin after the last of `steps`."""
+        late = [stage.from_step for stage in self._stages if stage.from_step > steps]
+        if not late:
+            return []
+        stages = "stages" if len(late) > 1 else "stage"
+        names = " and ".join(f"{step:,}" for step in late)
+        return [f"data.stages: the run ends at step {steps:,}, before the {stages} from step {names}"]
+
     def _open(self, number: int, bytes_read_by_source: Mapping[str, int]) -> Loader:
         stage = self._stages[number]
         if isinstance(stage.source, Mixture):

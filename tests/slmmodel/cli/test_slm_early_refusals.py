@@ -67,9 +67,10 @@ def test_batches_of_any_size_are_bounded(slm, here):
 
 def test_a_finished_run_without_checkpoints_is_not_resumed(slm, here):
     shutil.rmtree("run/checkpoints")
-    for line in (["sample", "run", "--ids", "1"], ["resume", "run", "-o", "new"]):
-        refused = slm(*line, "--step", "2", code=1).err
-        assert "no checkpoint of step 2" in refused and "fix:   restore the checkpoints; without a step, " in refused
+    refused = slm("sample", "run", "--ids", "1", "--step", "2", code=1).err
+    assert "no checkpoint of step 2" in refused and "fix:   restore the checkpoints; without a step, " in refused
+    refused = slm("resume", "run", "-o", "new", "--step", "2", code=1).err
+    assert "no checkpoint to continue from" in refused and "fix:   restore that folder, or train again: " in refused
     assert slm("sample", "run", "--ids", "1", "--max-new", "1").code == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from pathlib import Path
@@ -148,15 +149,16 @@ def test_a_damaged_run_is_restored(slm, here, name):
     assert f"where: it has no {name}\n" in err and f"fix:   restore run/{name}, or train again" in err
 
 
-def test_ids_are_offered_where_a_command_takes_them(slm, here):
+def test_ids_are_offered_where_a_command_takes_them(slm, here, made):
     (here / "run/tok.json").unlink()
-    assert "fix:   -t tok.json\n" in slm("chat", "run", code=1).err
-    assert "fix:   -t tok.json, or give ids with --ids\n" in slm("sample", "run", "hi", code=1).err
+    own = os.path.relpath(made / "data/tok.json")
+    assert f"fix:   -t {own}\n" in slm("chat", "run", code=1).err
+    assert f"fix:   -t {own}, or give ids with --ids\n" in slm("sample", "run", "hi", code=1).err
 
 
 def test_runs_of_a_folder(here):
     assert runs_in(here) == [str(here / "run"), str(here / "run2")] and runs_in(here / "none") == []
-    with pytest.raises(MissingInput, match=r"limit: runs in \./: run, run2\n  fix:   name one of them"):
+    with pytest.raises(MissingInput, match=r"limit: runs in \./: run, run2\n  fix:   name 'run'"):
         slmmodel.load("rnu")
 
 

@@ -699,7 +699,7 @@ EVALUATIONS = {
     "passkey run -o x.html --plot x.html": (2, "another --plot\n"),
     "eval run --step 7": (1, "--step 2\n"),
     "eval --check tok.json": (1, "name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
-    "resume run --data nope -o new --budget steps=4": (1, "--data DATA names where they are now\n"),
+    "resume run --data nope -o new --budget steps=4": (1, "check the name, or leave --data out: the data of the run, "),
     "resume run --step 2 -o new --budget steps=9 --set model.n_layers=2": (
         2,
         "slm train --config run/config.yaml -o new --budget steps=9 --set model.n_layers=2\n",
@@ -727,7 +727,7 @@ def test_data_of_another_tokenizer_are_named_when_a_run_goes_on(slm, here):
     slmtok.pack([str(here / "text.txt")], slmtok.load(here / "tok2.json"), here / "data2")
     err = slm("resume", "run", "--data", "data2", "-o", "new", "--budget", "steps=4", code=1).err
     assert "the data 'data2' were made with another tokenizer than the run" in err
-    assert "fix:   --data names the data of the run, at their new place\n" in err and not (here / "new").exists()
+    assert "fix:   leave --data out: the data of the run, " in err and not (here / "new").exists()
 
 
 @pytest.mark.parametrize(

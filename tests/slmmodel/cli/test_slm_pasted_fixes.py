@@ -326,12 +326,12 @@ def test_validation_of_another_tokenizer_is_packed_again(slm, here):
     line = ["train", "text.txt", "-t", "tok.json", "-o", "new", *TRAIN, "--budget", "steps=1", "--no-eval"]
     fix = fix_of(slm(*line, "--val", "lines", code=1))
     packed, _, text = fix.rpartition(": ")[2].partition("; or ")
-    assert packed == "slmtok pack TEXT -t tok.json --separator $'\\n' --val none -o NEW"
+    assert packed == "slmtok pack lines.txt -t tok.json --separator $'\\n' --val hash:20% -o NEW"
     assert text == "--val TEXT, which is read as the training text is"
     slm(*line, "--val", "lines.txt", "--dry-run", code=0)
-    slmtok.pack("lines.txt", slmtok.load("tok.json"), "NEW", separator="\n", val="none")
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "NEW", separator="\n", val="hash:20%")
     slm(*line, "--val", "NEW", code=0)
-    with pytest.raises(Mismatch, match=r"--val NEW: slmtok pack TEXT -t data/tok.json .* -o NEW$"):
+    with pytest.raises(Mismatch, match=r"--val NEW: slmtok pack lines.txt -t data/tok.json .* -o NEW$"):
         slmmodel.train("data", settings={"data.val": "lines"}, output="new2")
 
 

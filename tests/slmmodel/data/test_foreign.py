@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import made_shards as made
@@ -144,3 +145,24 @@ def test_refusals(tmp_path: Path) -> None:
     cut.write_bytes(newer)
     with pytest.raises(UnsupportedFormat, match="version 2"):
         open_source(cut, vocab=VOCAB)
+
+
+@pytest.mark.parametrize(("dtype", "name"), [("<u4", "uint32"), ("<u8", "uint64")])
+def test_wider_integers_are_not_read_as_uint16(tmp_path: Path, dtype: str, name: str) -> None:
+    path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"), dtype)
+    with pytest.raises(UnsupportedFormat, match=f"id is 0: its ids are {name}") as error:
+        open_source(path, vocab=VOCAB)
+    code = shlex.split(str(error.value.fix))[2]
+    exec(code, {})
+    assert open_source(tmp_path / f"x-{name}.npy", vocab=VOCAB).block(0).n_docs == len(DOCS)
+    # Where the type is given or recorded, nothing is guessed.
+    write(tmp_path / "zeros.bin", "nanogpt", [5, 0] * 20)
+    assert open_source(tmp_path / "zeros.bin", vocab=VOCAB, dtype="u2").block(0).n_docs == 1
+
+
+def test_a_damaged_file_is_refused_before_its_tokenizer_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "odd.bin").write_bytes(b"x" * 999)
+    np.save(tmp_path / "floats.npy", np.ones(4, "f4"))
+    for name, fact in {"odd.bin": "has 999 bytes", "floats.npy": "float32"}.items():
+        with pytest.raises(CorruptFile, match=fact):
+            open_source(tmp_path / name)

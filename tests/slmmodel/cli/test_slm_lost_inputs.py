@@ -1,0 +1,140 @@
+"""Data, checkpoints and tokenizers that are not in place: the error blames what is missing, and its fix works."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from slm_folder import TEXT, TRAIN, make_folder
+
+import slmtok
+from slmmodel import app
+from slmmodel.errors import MissingInput
+from slmtok.shards import pack
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text, two tokenizers, packed data of each, and a run of two steps that can be resumed at 1."""
+    folder = make_folder(tmp_path_factory.mktemp("made"), "--set=run.save_every=1", "--no-eval")
+    slmtok.train(str(folder / "text.txt"), vocab_size=280).save(folder / "other.json")
+    (folder / "other.txt").write_text(TEXT * 31)
+    pack(str(folder / "other.txt"), slmtok.load(folder / "other.json"), folder / "data4")
+    return folder
+
+
+@pytest.fixture
+def here(slm, made: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, which is the working folder; the run names its copy of the data."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def fix_of(err: str) -> str:
+    return re.findall(r"^  fix:   (.*)$", err, re.MULTILINE)[0]
+
+
+def test_a_mixture_names_its_missing_path(slm, here: Path) -> None:
+    (here / "conf").mkdir()
+    (here / "conf/mix.yaml").write_text("data: {train: [{path: ../data4}, {path: ../data}]}\n")
+    for tokenizer in ([], ["-t", "tok.json"]):
+        ran = slm("train", "--config", "conf/mix.yaml", *tokenizer, "-o", "new", *TRAIN, code=1)
+        assert "error: no file or folder '../data4'\n" in ran.err and "named in conf/mix.yaml, line 1\n" in ran.err
+        assert "relative to the working folder" in ran.err and fix_of(ran.err) == "write data4 in that line"
+    ran = slm("train", "--set", "data.train=[{path: nowhere}, {path: data}]", "-o", "new", *TRAIN, code=1)
+    assert "error: no file or folder 'nowhere'\n" in ran.err
+
+
+def test_one_fix_allows_all_that_differs_and_names_the_run_that_stays(slm, here: Path) -> None:
+    words = ["resume", "run", "--step", "1", "-o", "new", "--data", "other.txt", "--no-eval"]
+    ran = slm(*words, code=1)
+    assert f"where: {Path('run', 'fingerprint.json')}\n" in ran.err and not (here / "new").exists()
+    flags = shlex.split(fix_of(ran.err).partition(", or ")[2])
+    assert flags == ["--allow-mismatch", "data", "--allow-mismatch", "plan"]
+    slm(*words, *flags, "-q", code=0)
+
+
+def test_a_finished_run_without_checkpoints_is_trained_again(slm, here: Path) -> None:
+    shutil.rmtree(here / "run/checkpoints")
+    (here / "run/model.safetensors").unlink()
+    for words in (["-o", "new", "--budget", "steps=3"], ["--step", "1", "-o", "new", "--no-eval"]):
+        ran = slm("resume", "run", "--no-eval", *words, code=1)
+        assert "is finished, and has no checkpoint" in ran.err and "trains on" not in ran.err
+        line = shlex.split(fix_of(ran.err).partition("train again: ")[2])
+        assert line[:4] == ["slm", "train", "--config", str(Path("run", "config.yaml"))]
+        slm(*line[1:], "-q", *TRAIN, code=0)
+        shutil.rmtree(here / "new")
+    ran = slm("train", "data", *TRAIN, "--preset=cpu-demo", "--budget", "steps=2", "--no-eval", code=1)
+    assert fix_of(ran.err) == "another --output, or --force, which replaces it"
+
+
+def test_packed_data_are_not_named_as_the_text_of_a_report(slm, here: Path) -> None:
+    assert fix_of(slm("report", "data", code=1).err) == "slm report run"
+
+
+def test_validation_data_of_another_tokenizer_are_packed_from_their_text(slm, here: Path) -> None:
+    shutil.copy(here / "other.txt", here / "gone.txt")
+    pack("other.txt", slmtok.load("other.json"), "val4")
+    ran = slm("train", "data", "--val", "val4", "-o", "new", *TRAIN, code=1)
+    line = re.findall("slmtok pack .*", fix_of(ran.err))[0]
+    assert line == f"slmtok pack other.txt -t {Path('data', 'tok.json')} -o NEW"
+
+
+@pytest.mark.parametrize("data", ["data4", "nowhere"])
+def test_data_that_are_in_place_need_no_option(slm, here: Path, data: str) -> None:
+    ran = slm("resume", "run", "--step", "1", "-o", "new", "--data", data, code=1)
+    assert "leave --data out: the data of the run, " in fix_of(ran.err)
+
+
+def test_the_tokenizer_of_a_run_is_found_in_its_data(slm, here: Path, made: Path) -> None:
+    (here / "run/tok.json").unlink()
+    sums = (here / "run/SHA256SUMS").read_text().splitlines(keepends=True)
+    (here / "run/SHA256SUMS").write_text("".join(line for line in sums if "tok.json" not in line))
+    for words in ([], ["-t", "other.json"]):
+        fix = fix_of(slm("sample", "run", "once", *words, code=1).err)
+        found = shlex.split(fix.partition(", or ")[0])[1]
+        assert Path(found).resolve() == (made / "data/tok.json").resolve()
+        slm("sample", "run", "once", "-t", found, "--max-new", 1, code=0)
+
+
+def test_check_names_the_certificate_of_the_run(slm, here: Path) -> None:
+    ran = slm("eval", "--check", "run/eval/val.json", code=1)
+    assert "no file 'run/eval/val.json'" in ran.err and fix_of(ran.err) == "slm eval run writes one"
+    slm("eval", "run", "--losses", "a.losses", "-q", code=0)
+    ran = slm("eval", "run", "--check", "a.losses", code=2)
+    assert fix_of(ran.err) == f"--check {Path('run', 'eval', 'val.json')}"
+    assert fix_of(slm("eval", "--check", "run/eval/vall.json", code=1).err) == fix_of(ran.err)
+
+
+def test_ablate_keeps_the_given_tokenizers(slm, here: Path) -> None:
+    ran = slm("ablate", "-t", "tok.json", "-t", "other.json", "-o", "ab", code=2)
+    assert fix_of(ran.err) == "slm ablate -t tok.json -t other.json -o ab --text CORPUS"
+    ran = slm("ablate", "-t", "tok.json", "-o", "ab", code=2)
+    assert fix_of(ran.err) == "slm ablate -t tok.json -o ab -t TOK --text CORPUS"
+
+
+def test_load_names_the_run_that_is_meant(here: Path) -> None:
+    with pytest.raises(MissingInput) as error:
+        app.load("rum")
+    assert error.value.fix == "name 'run'"
+
+
+def test_a_saved_data_set_of_ids_is_no_text(slm, here: Path) -> None:
+    ids = {"feature": {"dtype": "int32", "_type": "Value"}, "_type": "List"}
+    text = {"dtype": "string", "_type": "Value"}
+    for name, features in {"ids": {"input_ids": ids}, "both": {"input_ids": ids, "text": text}}.items():
+        (here / name).mkdir()
+        (here / name / "dataset_info.json").write_text(json.dumps({"features": features}))
+    for words in (["train", "ids"], ["train", "ids", "-t", "tok.json"], ["eval", "run", "--on", "ids"]):
+        ran = slm(*words, code=1)
+        assert "error: 'ids' is a data set of ids, not of text: its column 'input_ids'" in ran.err
+    assert f"slmtok vocab TOK --metadata > {Path('ids', 'vocab.json')}" in fix_of(ran.err)
+    assert "a data set of ids" not in slm("train", "both", code=1).err
