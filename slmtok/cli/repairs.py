@@ -11,6 +11,7 @@ from itertools import pairwise
 import click
 
 from slmtok.cli.arguments import is_packed, names_input, options_by_flag, placeholder_words, positional_params
+from slmtok.cli.misread import YES_OR_NO
 from slmtok.file_kinds import is_run
 
 _OF_INPUTS = {
@@ -53,6 +54,26 @@ def with_equals(words: Sequence[str], command: click.Command) -> Iterator[list[s
         flag, colon, value = word.partition(":")
         if colon and _takes_value(flag, options):
             yield [*words[:at], flag, value, *words[at + 1 :]]
+
+
+def with_flags(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
+    """The words with a flag of the command for an unknown one with more words in its name, or without it where its
+    value is a no: `--skip-special-tokens` is `--skip-special`. `--force`, which replaces files, is never meant.
+    """
+    options = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    flags = [name for name, option in options.items() if name[:2] == "--" and getattr(option, "is_flag", False)]
+    for at, word in enumerate(words):
+        typed, equals, value = word.partition("=")
+        name = typed.replace("_", "-")
+        begun = [flag for flag in flags if flag != "--force" and name.startswith(f"{flag}-")]
+        if not begun or name in options:
+            continue
+        value = value if equals else "".join(words[at + 1 : at + 2])
+        found = YES_OR_NO.fullmatch(value)
+        if not equals or found:
+            end = at + 2 if found and not equals and not os.path.exists(value) else at + 1  # noqa: PTH110
+            meant = [] if found and found[1] else [max(begun, key=len)]
+            yield [*words[:at], *(each for each in meant if each not in words), *words[end:]]
 
 
 def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
