@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -56,17 +57,27 @@ def with_equals(words: Sequence[str], command: click.Command) -> Iterator[list[s
             yield [*words[:at], flag, value, *words[at + 1 :]]
 
 
+_VERB_AND_OBJECT = re.compile("--(?!no-)[a-z]+-")
+
+
+def _is_flag(param: click.Parameter) -> bool:
+    return isinstance(param, click.Option) and param.is_flag
+
+
 def with_flags(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
     """The words with a flag of the command for an unknown one with more words in its name, or without it where its
-    value is a no: `--skip-special-tokens` is `--skip-special`. `--force`, which replaces files, is never meant.
+    value is a no: `--skip-special-tokens` is `--skip-special`.
+
+    Only a flag of a verb and its object: a single word, such as the `--eval` of `--eval-interval`, may begin any name.
     """
     options = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
-    flags = [name for name, option in options.items() if name[:2] == "--" and getattr(option, "is_flag", False)]
+    flags = [name for name, option in options.items() if _VERB_AND_OBJECT.match(name) and _is_flag(option)]
+    habits = getattr(command, "habits", {})
     for at, word in enumerate(words):
         typed, equals, value = word.partition("=")
         name = typed.replace("_", "-")
-        begun = [flag for flag in flags if flag != "--force" and name.startswith(f"{flag}-")]
-        if not begun or name in options:
+        begun = [flag for flag in flags if name.startswith(f"{flag}-")]
+        if not begun or name in options or name in habits:
             continue
         value = value if equals else "".join(words[at + 1 : at + 2])
         found = YES_OR_NO.fullmatch(value)

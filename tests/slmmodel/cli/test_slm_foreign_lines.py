@@ -145,6 +145,14 @@ def test_heads_of_gpt_2_share_no_keys(slm, here, line):
         slm(*HEADS[line].split()[1:], code=0)
 
 
+@pytest.mark.parametrize(
+    ("option", "fix"), [("--eval_interval=1", "use --set run.eval_every=1"), ("--eval_only=True", "")]
+)
+def test_eval_of_another_trainer_is_not_the_flag(slm, here, option, fix):
+    err = slm("train", "data", "-o", "new", option, code=2).err
+    assert fix in err and "--eval " not in err and not err.endswith("--eval\n")
+
+
 def test_the_command_line_of_nanogpt(slm, here):
     """Options without an equivalent are left out and named; all others are translated."""
     line = (

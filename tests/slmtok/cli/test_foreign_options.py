@@ -53,9 +53,10 @@ def test_the_argument_behind_such_a_flag_stays(slmtok, here) -> None:
     assert fix == "slmtok decode --skip-special ids.txt -t tok.json"
 
 
-def test_force_is_not_read_into_another_option(slmtok, here) -> None:
-    line = ["vocab", "tok.json", "-o", "vocab.txt", "--force-download"]
-    assert "--force\n" not in fix_of(slmtok(*line)) and "--force " not in fix_of(slmtok(*line))
+@pytest.mark.parametrize("option", ["--force-download", "--json-lines", "--quiet-mode=true"])
+def test_a_flag_of_one_word_is_not_read_into_another_option(slmtok, here, option: str) -> None:
+    fix = fix_of(slmtok("vocab", "tok.json", "-o", "vocab.txt", option))
+    assert fix in ("slmtok vocab tok.json -o vocab.txt", "slmtok vocab --help")
 
 
 def test_the_format_json_is_the_flag(slmtok, here) -> None:
