@@ -155,7 +155,8 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
 def _as_integers(source: str, array: NDArray[Any]) -> str | None:
     """The command that writes ids which are stored as floating-point numbers as integers; None for other arrays."""
     is_file = source != STDIN and Path(source).is_file()
-    if not is_file or array.dtype.kind != "f" or array.ndim not in (1, 2) or not array.size:
+    # No text encodes to id 0.
+    if not is_file or array.dtype.kind != "f" or array.ndim not in (1, 2) or not array.any():
         return None
     if not ((array >= 0) & (array < 1 << 32) & (array % 1 == 0)).all():
         return None
