@@ -6,6 +6,7 @@ Sizes, special ids by role, the byte length of every id, and the fingerprint of 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,10 @@ class VocabMeta:
         import numpy as np
 
         try:
-            table = validated(parse_object(data), _VocabFile, source, fix=_FIX)
+            found = parse_object(data)
+            if "format" not in found:
+                raise _of_another_program(source)
+            table = validated(found, _VocabFile, source, fix=_FIX)
         except FaultError as fault:
             raise _invalid(source, str(fault)) from None
         lengths = np.array(table.byte_lengths, dtype=np.uint32)
@@ -105,7 +109,20 @@ class VocabMeta:
         return cls(table.n_vocab, table.padded_vocab, specials, n_special, lengths, table.fingerprint)
 
 
-_FIX = "write it again: slmtok vocab TOK --metadata"
+_FIX = "write it again: slmtok vocab TOK --metadata -o vocab.json --force, in its folder"
+
+
+def _of_another_program(source: str) -> CorruptFile:
+    """The error for JSON that does not say its format, such as the vocab.json of Hugging Face, which is kept."""
+    path = Path(source)
+    kept, written = shlex.quote(str(path.with_stem(f"{path.stem}-other"))), shlex.quote(source)
+    return CorruptFile(
+        f"{path.name} lacks the key 'format': it was not written by slmtok",
+        where=source,
+        limit="vocabulary metadata of slmtok",
+        fix=f"mv -n {written} {kept} && slmtok vocab TOK --metadata -o {written}",
+        path=source,
+    )
 
 
 def _invalid(source: str, fault: str) -> CorruptFile:

@@ -21,7 +21,7 @@ from slmmodel.cli.run_argument import check_runs, refuse_output
 from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
-from slmtok.cli.options import argument, choice, command, option, output_options
+from slmtok.cli.options import argument, choice, command, instead, option, output_options
 from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
 
@@ -63,7 +63,13 @@ class Curve(NamedTuple):
         return [point[0] for point in found], [point[1] for point in found]
 
 
-@command("plot", example="slm plot run -o curves.png")
+_HABITS = dict.fromkeys(
+    ("--metric", "--metrics", "--y", "--keys"),
+    instead("leave it out: the picture has every curve that the runs recorded"),
+)
+
+
+@command("plot", example="slm plot run -o curves.png", habits=_HABITS)
 @argument("runs", metavar="RUN...", nargs=-1, required=True, help="Runs, finished or running; several are overlaid.")
 @option("--against", type=choice(*AXES, foreign=_FOREIGN_AXES), metavar="|".join(AXES), multiple=True,
         show_default="all of them", help="The horizontal axis. Repeat for several.")  # fmt: skip

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +41,16 @@ from slmmodel.cli.recorded import (
     training_data,
 )
 from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
-from slmmodel.cli.run_argument import on_texts, run_argument_of
+from slmmodel.cli.run_argument import of_tokenizer, on_texts, run_argument_of
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
+from slmtok.cli.arguments import is_text_file, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS
-from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
+from slmtok.cli.files import names_tokenizer
+from slmtok.cli.options import OUTPUT, argument, arguments_of_command, choice, command, instead, is_given, option
 from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import SlmtokError
@@ -169,7 +172,7 @@ def eval(
     documents = partial(open_documents, folder, on, tokenizer=tokenizer, read=read)
     if check is not None:
         _refuse_beside_check()
-        return _check(folder, check, lambda stated: documents(split or stated), scoring)
+        return _check(folder, check, documents, scoring)
     outputs = {"losses": losses, "certificate": certificate, "exposure": exposure}
     _check_outputs(folder, [tokenizer, on], outputs, force=force)
     met = _trained_on(folder, tokenizer, exposure)
@@ -241,6 +244,9 @@ def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str
         fact = f"RUN is missing, and --tokenizer {tokenizer!r} is text, not a tokenizer"
         raise OptionError(fact, fix=f"slm eval RUN --on {shlex.quote(tokenizer)}", option="run")
     fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
+    if tokenizer and (measured := of_tokenizer(tokenizer, click.get_current_context())):
+        purposes = "slm eval scores a model, slmtok eval measures a tokenizer"
+        raise OptionError(fact, limit=purposes, fix=measured, option="run")
     fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
     fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
     limit = RUN_IS if tokenizer and not Path(tokenizer).exists() else None
@@ -293,7 +299,7 @@ def _check(
         "precision": recorded["precision"],
         "stateful": stateful,
     }
-    source = open_split(stated["documents"]["split"])
+    source = _certified_source(run, path, stated["documents"]["split"], open_split)
     data = str(stated["documents"]["data"])
     computed = score(run, source, **scoring).certificate if source.digest == data else None
     weights = computed["model"]["weights"] if computed else weights_digest(run.weights(scoring["step"]))
@@ -311,6 +317,32 @@ def _check(
     rows = [("bpb_total", "" if computed is None else f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong)), *rows]
     about = f", it is about {' and '.join(others)}" if others else ""
     return proof(path, wrong, rows, about, **bits)
+
+
+def _certified_source(
+    run: RunFolder, path: str, split: str | None, open_split: Callable[[str | None], TokenSource]
+) -> TokenSource:
+    """The documents of a certificate. Raises `OptionError` where the data have no split of this name: it is about
+    other documents.
+    """
+    from slmmodel.cli.text_source import ALL
+    from slmmodel.data.source import NoSuchSplitError
+
+    try:
+        return open_split(split)
+    except NoSuchSplitError as error:
+        # A certificate in the folder of its run has the name of the text.
+        name = Path(path).stem.removesuffix(f"-{split}")
+        beside = [str(each) for each in Path().glob(f"{escape(name)}.*") if is_text_file(str(each))]
+        scored = "DATA" if split != ALL else beside[0] if len(beside) == 1 else "TEXT"
+        rest = without_options(arguments_of_command(), ("--on",))
+        raise OptionError(
+            f"{path!r} is about other documents, whose split is {split!r}: {error.fact}",
+            where=error.where,
+            limit=error.limit,
+            fix=shlex.join(["slm", "eval", *rest, "--on", scored]),
+            option="check",
+        ) from None
 
 
 # Shared by eval, train and demo.
@@ -568,7 +600,8 @@ def _with_losses(compared: Sequence[str], others: Collection[str]) -> str:
     """The commands that compare losses in the place of other results: those beside a result, or of its run."""
     commands, files = [], []
     for path in compared:
-        beside, found = str(Path(path).with_suffix(".losses")), RunFolder(Path(path)).enclosing
+        beside = str(Path(path).with_suffix(".losses"))
+        found = (Path(path), None) if is_run(path) else RunFolder(Path(path)).enclosing
         if path not in others or kind_of_file(beside) == LOSSES:
             files.append(beside if path in others else path)
             continue
@@ -614,11 +647,16 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
         are_files = Path(a).is_file() and Path(b).is_file()
         fact = f"{a!r} and {b!r} are {'results' if are_files else 'parts'} of runs, not files of losses"
         raise OptionError(fact, fix=comparison_of([str(run) for run in runs]), option="a")
-    kinds = {path: kind for path in (a, b) if (kind := kind_of_file(path)) in READERS and kind != LOSSES}
+    if names_tokenizer(a) and names_tokenizer(b):
+        fact = f"{a!r} and {b!r} are tokenizers, not files of losses"
+        raise OptionError(fact, fix=shlex.join(["slmtok", "diff", a, b]), option="a")
+    kinds = {path: NAMES[kind] for path in (a, b) if (kind := kind_of_file(path)) in READERS and kind != LOSSES}
+    if all(path in kinds or is_run(path) or kind_of_file(path) == LOSSES for path in (a, b)):
+        kinds |= {path: "a run" for path in (a, b) if is_run(path)}
     if kinds:
-        path, kind = next(iter(kinds.items()))
+        path, what = next(iter(kinds.items()))
         compared = (a,) if Path(a).resolve() == Path(b).resolve() else (a, b)
-        fact, fix = f"{path!r} is {NAMES[kind]}, not a file of losses", _with_losses(compared, kinds)
+        fact, fix = f"{path!r} is {what}, not a file of losses", _with_losses(compared, kinds)
         raise OptionError(fact, fix=fix, option="a" if path == a else "b")
     first, second = comparison.read_losses(a), comparison.read_losses(b)
     if Path(a).samefile(b):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.open_by_path import load_torch, open_run
-from slmmodel.cli.options import run_argument, step_option, with_output
+from slmmodel.cli.options import QUANTIZATION_HABITS, run_argument, step_option, with_output
 from slmmodel.cli.run_argument import run_among, without
 from slmmodel.errors import OptionError
 from slmmodel.folder_lock import check_in_place
@@ -55,6 +55,7 @@ def _published(value: str | None, arguments: Sequence[str]) -> str:
 _HABITS = {
     **dict.fromkeys(("--format", "--to", "--target"), _format),
     **dict.fromkeys(_HUB, _published),
+    **QUANTIZATION_HABITS,
     EXTRA: _folder,
 }
 

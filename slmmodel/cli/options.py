@@ -195,6 +195,11 @@ def run_as_argument(command: str) -> dict[str, Habit]:
     )
 
 
+QUANTIZATION_HABITS = dict.fromkeys(
+    ("--quantize", "--quantization", "--quant", "--load-in-8bit", "--load-in-4bit", "--outtype"),
+    instead("leave it out: slm keeps the weights in fp32 and quantizes none; other programs do so with an export"),
+)
+"""Options of other programs for weights of fewer bits."""
 COUNT_HABITS = dict.fromkeys(("--n", "-n", "--num", "--n-samples", "--limit"), instead("--samples {}", "10"))
 """What other tools call the number of questions of an evaluation."""
 

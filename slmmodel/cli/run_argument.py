@@ -21,10 +21,19 @@ from slmmodel.checks import folder_of
 from slmmodel.errors import SlmmodelError
 from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.sizes import parse_count
-from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, options_by_flag, positional, positional_params
-from slmtok.cli.errors import RUN_IS
+from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    command_line,
+    options_by_flag,
+    placeholder_words,
+    positional,
+    positional_params,
+    text_values,
+)
+from slmtok.cli.errors import RUN_IS, usage_error
+from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import AmbiguousError, Decorator, argument
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, SlmtokError
 from slmtok.file_kinds import NAMES, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 
@@ -77,10 +86,13 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # Without torch the packages to install come first.
     ctx.meta["app"].prepare(ctx.info_name)
     folder, given = folder_of(path), RunFolder(Path(path))
+    if of_tokens := of_tokenizer(path, ctx):
+        raise given.not_a_run(path, what="a tokenizer", fix=of_tokens, option="run")
     known, tokenizer, words = runs_in(folder) or runs_in(Path()), ctx.params.get("tokenizer"), ctx.meta["arguments"]
-    # A tokenizer that is an argument, and not the value of -t.
-    by_place = (word for before, word in pairwise(["", *words]) if before not in ("-t", "--tokenizer"))
-    tokenizer = tokenizer if tokenizer in by_place else None
+    tokenizer = tokenizer if _is_argument(tokenizer, words) else None
+    if tokenizer and os.path.exists(path) and len(positional_params(ctx.command)) > 1:  # noqa: PTH110
+        # The tokenizer stands in the place of the run, and the other argument in its own.
+        path, given, tokenizer = tokenizer, RunFolder(Path(tokenizer)), None
     if _place_in_run(path).enclosing is not None:
         raise given.not_a_run(path, fix=_with_runs(paths, ctx))
     # Of several runs, none is named twice.
@@ -101,6 +113,32 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
         # The name of a model elsewhere, such as gpt2.
         error.limit = "; ".join(filter(None, [RUN_IS, error.limit]))
     raise error
+
+
+def _is_argument(tokenizer: str | None, words: Sequence[str]) -> bool:
+    """Whether a tokenizer stands among the words as an argument, and not as the value of -t."""
+    return tokenizer in [word for before, word in pairwise(["", *words]) if before not in ("-t", "--tokenizer")]
+
+
+def of_tokenizer(path: str, ctx: click.Context) -> str | None:
+    """The command of slmtok of the same name for a tokenizer in the place of a run, with what it lacks; else None."""
+    slmtok, arguments = ctx.meta["app"].other, ctx.meta["arguments"]
+    # The name of an encoding, such as gpt2, is also that of a model elsewhere.
+    is_file = os.path.exists(path) and names_tokenizer(path)  # noqa: PTH110
+    if not (is_file and _is_argument(path, arguments)) or run_among(arguments):
+        return None
+    if slmtok is None or ctx.info_name not in slmtok.commands:
+        return None
+    words = [str(ctx.info_name), *arguments]
+    try:
+        context = slmtok.parse(words)
+    except click.MissingParameter as error:
+        fix = usage_error(error, "slmtok").fix
+        return fix if fix and path in shlex.split(fix) else None
+    except (click.ClickException, SlmtokError):
+        return None
+    is_taken = any(value == path and "TOK" in placeholder_words(param) for param, value in text_values(context))
+    return shlex.join(["slmtok", *words]) if is_taken else None
 
 
 def _place_in_run(path: str) -> RunFolder:

@@ -25,6 +25,7 @@ from slmmodel.cli.open_by_path import (
 from slmmodel.cli.options import (
     COUNT,
     OPENING,
+    QUANTIZATION_HABITS,
     SAMPLING_HABITS,
     device_option,
     field_option,
@@ -118,6 +119,7 @@ _HABITS = {
     "--start": instead("--prompt {}", "TEXT"),
     **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
     **SAMPLING_HABITS,
+    **QUANTIZATION_HABITS,
     "-n": lambda value, _: "--max-new {0}: the number of new ids; --n {0} is that of samples".format(
         shlex.quote(value or "256")
     ),

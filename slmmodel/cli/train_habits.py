@@ -109,6 +109,17 @@ def _setting(name: str) -> Habit:
     )(value if value is None else ours.get(value.lower(), value), arguments)
 
 
+_HEADS = [f"--{name.replace('_', '-')}" for name, ours in FOREIGN_SETTINGS.items() if ours == "model.n_heads"]
+
+
+def _heads(value: str | None, arguments: Sequence[str]) -> str:
+    """`model.n_heads`, and as many heads of keys and values where the arguments name none: GPT-2 has as many."""
+    heads = _setting("model.n_heads")(value, arguments)
+    of_keys = [name.replace("_", "-") for name, ours in FOREIGN_SETTINGS.items() if ours == "model.n_kv_heads"]
+    given = _given([*(f"--{name}" for name in ("n-kv-heads", *of_keys)), "model.n-kv-heads"], arguments)
+    return heads if given else f"{heads} {_setting('model.n_kv_heads')(value, arguments)}"
+
+
 def _hidden_size(value: str | None, arguments: Sequence[str]) -> str:
     """The size of the state for a recurrent model, which has one, and the width for others."""
     words = " ".join(arguments).replace("--preset ", "model.preset=").replace("--preset=", "model.preset=").split()
@@ -321,6 +332,7 @@ def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
 SETTING_HABITS: dict[str, Habit] = {
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
+    **dict.fromkeys(_HEADS, _heads),
     "--hidden-size": _hidden_size,
     **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
     "--no-compile": instead("--set run.compile=off"),

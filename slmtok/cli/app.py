@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from slmtok.cli import errors, streams
+from slmtok.cli import errors, streams, system_errors
 from slmtok.cli.arguments import options_by_flag
 from slmtok.cli.checked_fix import Program, check_fix
 from slmtok.cli.errors import ErrorPolicy
@@ -99,7 +99,7 @@ class App(NamedTuple):
                 streams.discard_stdout()
                 return DONE
             except OSError as error:
-                errors.print_error(errors.stdout_error(error))
+                errors.print_error(system_errors.stdout_error(error))
                 return FAILED
 
     def run(self, arguments: list[str]) -> int:
@@ -166,9 +166,9 @@ class App(NamedTuple):
 
     @property
     def _program(self) -> Program:
-        return Program(self.name, self.commands, self.command, self._parse)
+        return Program(self.name, self.commands, self.command, self.parse)
 
-    def _parse(self, arguments: Sequence[str]) -> click.Context:
+    def parse(self, arguments: Sequence[str]) -> click.Context:
         """The context of a command line, parsed and not run."""
         group = _LazyGroup(self)
         context = group.make_context(self.name, [*arguments], obj=Settings())
@@ -182,7 +182,7 @@ class App(NamedTuple):
         error: Any = (
             caught
             if is_own
-            else self.policy.translate(caught) or errors.system_error(caught, self.package, settings.written)
+            else self.policy.translate(caught) or system_errors.system_error(caught, self.package, settings.written)
         )
         with suppress(Exception):
             # What is wrong is said, also where its remedy cannot be checked.

@@ -29,7 +29,15 @@ from slmtok.cli.arguments import (
     text_values,
 )
 from slmtok.cli.errors import EXTRA_ARGUMENT, QUOTED, error_text
-from slmtok.cli.repairs import divided, read_as_argument, with_dashes, with_equals, without_one, without_quotes
+from slmtok.cli.repairs import (
+    divided,
+    read_as_argument,
+    with_dashes,
+    with_equals,
+    with_flags,
+    without_one,
+    without_quotes,
+)
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 from slmtok.files import free_name
 
@@ -53,6 +61,7 @@ _REPEATED = re.compile(r"(--\S+) is given \d+ times")
 """The fault of an option with one value that is given several times."""
 _TRAINING = ("train", "extend")
 """Commands whose corpus may be counts."""
+_REPAIRS = (with_dashes, with_equals, with_flags)
 _ANSWERED = {"help", "--help", "-h", "--version", "-V"}
 """Words of a line that prints something while it is parsed."""
 
@@ -106,7 +115,7 @@ def _near_lines(given: Sequence[str], program: Program) -> Iterator[list[str]]:
     """The sound command lines that differ from the given one in the way of writing a word."""
     command = _command(given, program)
     lines = [*without_quotes(given)]
-    lines += [*with_dashes(given, command), *with_equals(given, command)] if command else ()
+    lines += [line for repair in _REPAIRS for line in repair(given, command)] if command else ()
     if command is None or not any("TEXT" in placeholder_words(param) for param in positional_params(command)):
         lines += divided(given)
     return (words for words in lines if _command(words, program) and _fault(words, words, program) is None)

@@ -86,6 +86,7 @@ _HABITS: dict[str, Habit] = {
         instead("leave it out: encode keeps each text whole; in Python, slmtok.compat.as_hf(tok) cuts and pads"),
     ),
     "--add-special-tokens": instead("--bos --eos"),
+    "--return-tensors": lambda value, arguments: "--output-format npy",
     **dict.fromkeys(("--count", "--num-tokens", "--n-tokens"), _n_tokens),
 }
 """Options of other tools, each with what stands for it here."""

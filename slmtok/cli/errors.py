@@ -1,11 +1,10 @@
-"""Errors on the command line: usage errors of click, errors of the system, and how all of them are printed.
+"""Errors on the command line: usage errors of click, and how all errors are printed.
 
 Every error has four parts: the fact with its value, the place, the limit, the remedy.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shlex
@@ -18,7 +17,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from slmtok.atomic import REMEDIES
 from slmtok.cli import streams
 from slmtok.cli.arguments import (
     MAX_FILES,
@@ -45,20 +43,18 @@ from slmtok.cli.arguments import (
     with_output_named,
     with_text_named,
     with_tokenizer_first,
+    without_options,
 )
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
 from slmtok.errors import (
-    DiskFull,
-    InternalError,
     OptionError,
     Setting,
     SlmtokError,
-    Unreadable,
     render,
     suggestion,
 )
 
-_COMMAND = re.compile(r"(PYTHONIOENCODING=\S+ )?(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir|while) ")
+_COMMAND = re.compile(r"(PYTHONIOENCODING=\S+ )?(slmtok|slm|pip|python|printf|make|eval|sed|cp|mv|mkdir|while) ")
 EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 RUN_IS = "RUN is a folder that slm train wrote; no pretrained models are loaded"
@@ -331,10 +327,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     ):
         fix = f"use {parameter_name(taking)} {shlex.quote(value)}"
     if line := _translated(context):
-        remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
-        absent = "".join(f"; {found}" for text in remedies for found in re.findall("slmtok has no .*", text))
-        kind = "options of another tool" if _are_foreign(context) else "unknown options"
-        fact, fix = f"{kind}: {', '.join(_unknown(context))}{absent}", line
+        fact, fix = _several_unknown(context), line
     elif name in _CORPUS_OPTIONS and takes_corpus(command):
         fix = _translated(context, least=1) or fix
     elif habit:
@@ -347,6 +340,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
     elif value and not meant and takes_tokenizer(value, context):
         fix = f"use -t {shlex.quote(value)}"
+    elif name.endswith("format") and value == "json" and "--json" in known:
+        fix = _as_json(typed, context)
     elif not (bare or (meant and meant.startswith(name))) and (others := _commands_with(name, context)):
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
         listed = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
@@ -360,6 +355,16 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fact += f"; did you mean {meant!r}?" if meant else ""
         fix = f"{where} --version" if isinstance(command, click.Group) and name == "-v" else fix
     return fact, fix, name
+
+
+def _several_unknown(context: click.Context) -> str:
+    """The fact about the unknown options of a command line that `_translated` has."""
+    arguments, left_out = arguments_of(context), _without_equivalent(context)
+    remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
+    absent = "".join(f"; {found}" for text in remedies for found in re.findall("slmtok has no .*", text))
+    kind = "options of another tool" if left_out or _are_foreign(context) else "unknown options"
+    without = f"; {context.command_path} has nothing for {', '.join(left_out)}" if left_out else ""
+    return f"{kind}: {', '.join(_unknown(context))}{absent}{without}"
 
 
 def _behind_command(name: str, group: click.Group, context: click.Context) -> str:
@@ -403,6 +408,16 @@ def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence
     form = next((each for each in ("--json", "--html") if target.endswith(f".{each[2:]}") and each in known), None)
     words += [form] if form and form not in words else []
     return f"{where} {shlex.join(words)} > {shlex.quote(free_name(target))}"
+
+
+def _as_json(flag: str, context: click.Context) -> str:
+    """The remedy for the JSON of a command that writes it to stdout: the output that is given is that of a table."""
+    words = without_options(arguments_of(context), (flag,))
+    written = value_after(OUTPUT_FLAGS, words)
+    output = options_by_flag(context.command).get(OUTPUT_FLAGS[0])
+    if written is None or output is None or output.required:
+        return "use --json"
+    return f"{command_line(context, [*without_options(words, OUTPUT_FLAGS), '--json'])} > {shlex.quote(written)}"
 
 
 QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -455,11 +470,13 @@ _EACH_OTHER = re.compile(", and a (?:run|command) for each other value")
 def _translated(context: click.Context, *, least: int = 2) -> str | None:
     """The command line with options of other tools replaced by ours, or left out where we need none.
 
-    None for fewer than `least` of them, where one message does, and with one that has no equivalent.
+    None for fewer than `least` of them, where one message does. Those without an equivalent are left out beside others,
+    as `_without_equivalent` names them; the word behind one is its value unless it is a file.
     """
     command, arguments, where = context.command, arguments_of(context), context.command_path
     unknown, whole = _unknown(context), getattr(command, "habits", {}).get(WHOLE)
-    if len(unknown) < (1 if whole else least):
+    left_out = _without_equivalent(context)
+    if len(unknown) < (1 if whole else least) or (left_out and len(unknown) < len(left_out) + 2):
         return None
     words: list[str] = []
     each_other, expanded = "", list[str]()
@@ -470,6 +487,10 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             words.append(word)
             continue
         value, near = _value_of(flag, arguments[at:]), _near_option(flag, _long_flags(command))
+        if flag in left_out:
+            if not (value is None or equals or os.path.exists(value)):  # noqa: PTH110
+                next(rest)
+            continue
         ours = _remedy(flag, value, context) or (f"use {_with_value(near, value, context)}" if near else "")
         is_other = ours.startswith(f"{where.partition(' ')[0]} ") and not ours.startswith(f"{where} ")
         if is_other and not {*unknown} & {*ours.split()}:
@@ -497,6 +518,17 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
         # The shell expands it, which it does not within single quotes.
         line = line.replace(shlex.quote(word), f'"{word}"')
     return line + each_other
+
+
+def _without_equivalent(context: click.Context) -> list[str]:
+    """The unknown options that neither stand for ours in another tool nor misspell one of ours."""
+    known, arguments, is_corpus = _long_flags(context.command), arguments_of(context), takes_corpus(context.command)
+    return [
+        flag
+        for flag in _unknown(context)
+        if not (_near_option(flag, known) or (is_corpus and flag in _CORPUS_OPTIONS))
+        and not _remedy(flag, _value_of(flag, arguments), context)
+    ]
 
 
 def _are_foreign(context: click.Context) -> bool:
@@ -737,56 +769,3 @@ def _value_of(name: str, arguments: Sequence[str]) -> str | None:
         if len(name) == len("-o") and argument.startswith(name):
             return argument[len(name) :]
     return None
-
-
-def system_error(error: Exception, package: str, written: Sequence[str] = ()) -> SlmtokError:
-    """The error for an exception of Python or the system: a refusal of the system, or a fault of `package`.
-
-    `written`: outputs of the command that are complete.
-    """
-    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
-        fix = "free some space, or name another folder in the variable TMPDIR"
-        return Unreadable("no folder for temporary files can be written", where="TMPDIR, /tmp, /var/tmp", fix=fix)
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        fact = f"no more files can be opened: {error.strerror}"
-        return Unreadable(fact, fix=REMEDIES[errno.EMFILE], os_error=error.errno)
-    if isinstance(error, OSError) and error.filename is None:
-        # Functions that read or write files add the file name; an error without one comes from stdout.
-        return stdout_error(error, written)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        fact = f"no space left while writing {error.filename!r}"
-        return DiskFull(fact, where=str(error.filename), fix="free some space, then run the same command again")
-    if isinstance(error, OSError):
-        return Unreadable(
-            f"cannot use {error.filename!r}: {error.strerror or error}",
-            where=str(error.filename),
-            fix="check its name and permissions",
-            os_error=error.errno,
-        )
-    if isinstance(error, MemoryError):
-        fix = "free memory, raise its limit (ulimit -v), or give less at a time"
-        return Unreadable("not enough memory", fix=fix)
-    if isinstance(error, RuntimeError) and "start new thread" in str(error):
-        fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or use fewer threads"
-        return Unreadable("the system starts no more threads", fix=fix)
-    return InternalError(
-        f"unexpected {type(error).__name__}: {error}",
-        limit=f"this is a fault of {package}, not of your input",
-        fix="run it again with --traceback and report what it prints",
-    )
-
-
-def stdout_error(error: OSError, written: Sequence[str] = ()) -> SlmtokError:
-    """The error for a failed write to stdout, which is discarded from now on. `written`: as in `system_error`."""
-    streams.discard_stdout()
-    complete = f"{' and '.join(map(repr, written))} {'is' if len(written) == 1 else 'are'} complete"
-    where = f"stdout; {complete}" if written else "stdout"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        fix = "free some space, or write to another disk"
-        return DiskFull("no space left while writing to stdout", where=where, fix=fix)
-    return Unreadable(
-        f"cannot write to stdout: {error.strerror or error}",
-        where=where,
-        fix="send stdout to a file or to another program, or to /dev/null",
-        os_error=error.errno,
-    )

@@ -44,7 +44,7 @@ _LENGTH = re.compile(
 )
 """Options for lengths and sizes that are hundreds or few thousands."""
 _TWO = re.compile(r"(\d{2,3}),(\d{3})", re.ASCII)
-_YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORECASE)
+YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORECASE)
 """Values of other tools for a flag, such as the spelling of a special token; the group is a no."""
 _FIRST_PART, _LAST_PART = re.compile(r"\d+(\.\d+)?", re.ASCII), re.compile(r"\d{3}", re.ASCII)
 _UNIT = re.compile(r"([kmgt]i?)?b|[kmgt%]", re.IGNORECASE)
@@ -360,7 +360,7 @@ def _refuse_value_of_flag(ctx: click.Context, args: Sequence[str]) -> None:
     for word, following in words:
         flag, equals, value = word.partition("=")
         value = value if equals else following
-        found = _YES_OR_NO.fullmatch(value)
+        found = YES_OR_NO.fullmatch(value)
         is_other = found is None or takes_text or os.path.exists(value)  # noqa: PTH110
         if flag not in flags or (not equals and is_other):
             kept.append(word)

@@ -63,7 +63,7 @@ _HABITS = {
     ),
     "--dtype": instead("nothing: ids have two bytes up to 65,536 ids, else four"),
     **dict.fromkeys(
-        ("--block-size", "--seq-len"),
+        ("--block-size", "--seq-len", "--max-length", "--max-seq-length"),
         instead(
             "leave it out: a run cuts the ids into sequences, by data.seq_len; "
             "--output-format npy --chunk-size {} writes rows",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ from itertools import pairwise
 import click
 
 from slmtok.cli.arguments import is_packed, names_input, options_by_flag, placeholder_words, positional_params
+from slmtok.cli.misread import YES_OR_NO
 from slmtok.file_kinds import is_run
 
 _OF_INPUTS = {
@@ -53,6 +55,36 @@ def with_equals(words: Sequence[str], command: click.Command) -> Iterator[list[s
         flag, colon, value = word.partition(":")
         if colon and _takes_value(flag, options):
             yield [*words[:at], flag, value, *words[at + 1 :]]
+
+
+_VERB_AND_OBJECT = re.compile("--(?!no-)[a-z]+-")
+
+
+def _is_flag(param: click.Parameter) -> bool:
+    return isinstance(param, click.Option) and param.is_flag
+
+
+def with_flags(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
+    """The words with a flag of the command for an unknown one with more words in its name, or without it where its
+    value is a no: `--skip-special-tokens` is `--skip-special`.
+
+    Only a flag of a verb and its object: a single word, such as the `--eval` of `--eval-interval`, may begin any name.
+    """
+    options = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    flags = [name for name, option in options.items() if _VERB_AND_OBJECT.match(name) and _is_flag(option)]
+    habits = getattr(command, "habits", {})
+    for at, word in enumerate(words):
+        typed, equals, value = word.partition("=")
+        name = typed.replace("_", "-")
+        begun = [flag for flag in flags if name.startswith(f"{flag}-")]
+        if not begun or name in options or name in habits:
+            continue
+        value = value if equals else "".join(words[at + 1 : at + 2])
+        found = YES_OR_NO.fullmatch(value)
+        if not equals or found:
+            end = at + 2 if found and not equals and not os.path.exists(value) else at + 1  # noqa: PTH110
+            meant = [] if found and found[1] else [max(begun, key=len)]
+            yield [*words[:at], *(each for each in meant if each not in words), *words[end:]]
 
 
 def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:

@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
 
 _IDS = re.compile(r"[0-9]+([\s,]+[0-9]+)*")
+"""Ids on a line of a file."""
+_LISTED_IDS = re.compile(rf"\[?{_IDS.pattern},?\]?")
 """Ids where the name of a file is expected."""
 _TABLE = re.compile(r"([^\d\s][^\n]*\n)?(?: *\d+(?:[,;\t]| {2,})[^\n]*\n?)+", re.ASCII)
 """Lines that begin with a number, and have other columns behind it; the first line may be a heading."""
@@ -254,7 +256,7 @@ def _counts_for(
 def _text_or_ids(value: str | None, arguments: Sequence[str]) -> str:
     """The option for a text; for ids behind `--ids`, the command that lists all in a file."""
     at = arguments.index("--ids") + 1 if "--ids" in arguments else len(arguments)
-    listed = list(takewhile(_IDS.fullmatch, arguments[at:]))
+    listed = list(takewhile(_LISTED_IDS.fullmatch, arguments[at:]))
     if value not in listed:
         return f"--unused-on {shlex.quote(value or 'TEXT')}"
     name, ids = free_name("prune-ids.txt"), re.findall("[0-9]+", " ".join(listed))
@@ -352,7 +354,7 @@ def _of_list(error: OptionError, path: str, ids: Sequence[int]) -> OptionError:
 def _refuse_listed_ids(path: str) -> None:
     """Raises `MissingInput` for ids themselves, or a range of them, where a file of ids is meant."""
     ends = _ID_RANGE.fullmatch(path)
-    if not (ends or _IDS.fullmatch(path)) or os.path.exists(path):  # noqa: PTH110
+    if not (ends or _LISTED_IDS.fullmatch(path)) or os.path.exists(path):  # noqa: PTH110
         return
     name = free_name("prune-ids.txt")
     listed = f"seq {ends[1]} {ends[2]}" if ends else f"printf '%s\\n' {' '.join(re.findall('[0-9]+', path))}"

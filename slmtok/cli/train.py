@@ -515,7 +515,8 @@ def _with_vocab() -> str:
         words = shlex.split(command)
         words.remove(size)
         command = shlex.join(words)
-    return f"{command} --vocab {size or 8192}"
+    # The corpus may be too small for the size of an example.
+    return f"{command} --vocab {size}" if size else f"{command} --vocab 8192 --allow-smaller"
 
 
 def print_sizes(paths: Sequence[str], trained: Sequence[Trained]) -> None:

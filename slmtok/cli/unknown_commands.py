@@ -17,8 +17,10 @@ OF_SLM = (
 )
 """Commands of slm alone, which slmtok knows without importing them."""
 _HABITS = {"generate": "slm sample RUN", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
+_HABITS |= dict.fromkeys(("finetune", "fine-tune"), "slm resume RUN")
 _HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
 """Commands of other tools, each with ours."""
+_KEPT = "slm resume goes on from a checkpoint of a run, with the data and the model of the run"
 _MIN_PREFIX = 4
 """Characters of a command that a longer word such as `evaluate` begins with."""
 
@@ -27,14 +29,21 @@ def unknown_command(
     program: str, name: str, rest: Sequence[str], known: Iterable[str], elsewhere: click.Command | None = None
 ) -> SlmtokError:
     """The error for a command that does not exist; `elsewhere` is one of that name in the other program."""
+    from slmtok.cli.files import names_tokenizer
+
     names, typed = list(known), name.replace("_", "-")
+    if program == "slmtok" and typed == "compare" and any(map(names_tokenizer, rest)):
+        # slm compares the losses of models.
+        fact = f"slmtok has no command {name!r}; slmtok diff compares tokenizers"
+        return UnknownName(fact, fix=shlex.join(["slmtok", "diff", *rest]), name=name)
     place = "slm" if typed in OF_SLM else "slmtok" if elsewhere else program
     if place != program:
         fix = " ".join([shlex.join([place, typed, *rest]), *(_lacking(elsewhere, rest) if elsewhere else [])])
         return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
     if typed == "version" or typed in _HABITS:
         fix = f"{program} --version" if typed == "version" else _of_habit(_HABITS[typed].split(), rest)
-        return UnknownName(f"unknown command {name!r}", limit=f"commands: {', '.join(names)}", fix=fix, name=name)
+        limit = _KEPT if fix.startswith("slm resume") else f"commands: {', '.join(names)}"
+        return UnknownName(f"unknown command {name!r}", limit=limit, fix=fix, name=name)
     longer = (each for each in names if len(each) >= _MIN_PREFIX and typed.startswith(each))
     meant = suggestion(typed, names, cutoff=0.76) or next(longer, None)
     if meant is None and os.path.exists(name):  # noqa: PTH110
@@ -56,6 +65,8 @@ def _of_habit(words: list[str], rest: Sequence[str]) -> str:
 
     if words[-1] != "RUN":
         return shlex.join([*words, *rest])
+    if "resume" in words:
+        rest = [word for word in rest if is_run(word)]
     return shlex.join([*words[:-1], *rest]) if any(map(is_run, rest)) else shlex.join(words)
 
 

@@ -146,10 +146,22 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
         raise CorruptFile(
             f"{_name(source)} holds {array.dtype} of shape {array.shape}, not ids",
             limit="integers in one or two dimensions",
-            fix="name a file that slmtok encode --output-format npy wrote",
+            fix=_as_integers(source, array) or "name a file that slmtok encode --output-format npy wrote",
             path=source,
         )
     return array
+
+
+def _as_integers(source: str, array: NDArray[Any]) -> str | None:
+    """The command that writes ids which are stored as floating-point numbers as integers; None for other arrays."""
+    is_file = source != STDIN and Path(source).is_file()
+    # No text encodes to id 0.
+    if not is_file or array.dtype.kind != "f" or array.ndim not in (1, 2) or not array.any():
+        return None
+    if not ((array >= 0) & (array < 1 << 32) & (array % 1 == 0)).all():
+        return None
+    written = f'np.save({json.dumps(free_name("ids-int64.npy"))}, np.load({json.dumps(source)}).astype("int64"))'
+    return f"python -c {shlex.quote(f'import numpy as np; {written}')}"
 
 
 def _read_stdin(stream: BinaryIO) -> bytes:

@@ -122,3 +122,60 @@ def test_a_run_that_goes_on_is_no_output(slm, here):
     fix = err.rpartition("fix:   ")[2].strip()
     assert fix.startswith("slm resume run ") and " -o run-2" in fix
     assert run.finished
+
+
+HEADS = {
+    "train data --n_layer=1 --n_head=6 --n_embd=48 --block_size=8 --max_iters=1 -o new --no-eval": (
+        "slm train data --set model.n_layers=1 --set model.n_heads=6 --set model.n_kv_heads=6 --set model.d_model=48"
+        " --set model.seq_len=8 --budget steps=1 -o new --no-eval"
+    ),
+    "train data --n_head=2 -o new": "use --set model.n_heads=2 --set model.n_kv_heads=2",
+    "train data --n_head=4 --n_kv_head=2 -o new": (
+        "slm train data --set model.n_heads=4 --set model.n_kv_heads=2 -o new"
+    ),
+    "train data --num_attention_heads 4 --set model.n_kv_heads=2 -o new": "use --set model.n_heads=4",
+    "train data --n-heads 4 -o new": "use --set model.n_heads=4",
+}
+
+
+@pytest.mark.parametrize("line", HEADS)
+def test_heads_of_gpt_2_share_no_keys(slm, here, line):
+    assert slm(*line.split(), code=2).err.endswith(f"  fix:   {HEADS[line]}\n")
+    if HEADS[line].startswith("slm ") and "steps" in line:
+        slm(*HEADS[line].split()[1:], code=0)
+
+
+@pytest.mark.parametrize(
+    ("option", "fix"), [("--eval_interval=1", "use --set run.eval_every=1"), ("--eval_only=True", "")]
+)
+def test_eval_of_another_trainer_is_not_the_flag(slm, here, option, fix):
+    err = slm("train", "data", "-o", "new", option, code=2).err
+    assert fix in err and "--eval " not in err and not err.endswith("--eval\n")
+
+
+def test_the_command_line_of_nanogpt(slm, here):
+    """Options without an equivalent are left out and named; all others are translated."""
+    line = (
+        "train data --device=cpu --compile=False --eval_iters=20 --log_interval=1 --block_size=8 --batch_size=2"
+        " --n_layer=1 --n_head=2 --n_embd=16 --max_iters 1 --lr_decay_iters 1 --dropout=0.0 -o new"
+    )
+    err = slm(*line.split(), code=2).err
+    assert "; slm train has nothing for --eval_iters, --lr_decay_iters\n" in err
+    fix = err.rpartition("fix:   ")[2].strip()
+    slm(*shlex.split(fix)[1:], "--no-eval", code=0)
+    config = RunFolder.open("new").config
+    assert (config["model"]["n_heads"], config["model"]["seq_len"], config["run"]["compile"]) == (2, 8, "off")
+    # One option of another tool alone may be a slip of the pen.
+    assert "nothing for" not in slm("train", "data", "--n_layer=4", "--foo", "3", "-o", "x", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("sample run Once --quantize int8", "leave it out: slm keeps the weights in fp32"),
+        ("export run -o new --quantize q8_0", "leave it out: slm keeps the weights in fp32"),
+        ("plot run --metric loss", "leave it out: the picture has every curve"),
+    ],
+)
+def test_options_of_other_programs_for_runs(slm, here, line, fix):
+    assert f"  fix:   {fix}" in slm(*line.split(), code=2).err

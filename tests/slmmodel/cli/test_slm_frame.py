@@ -14,8 +14,8 @@ import pytest
 from slmmodel.cli import APP, COMMANDS
 from slmmodel.cli.inspection import info
 from slmmodel.errors import ERRORS, MissingPackage, SlmmodelError
-from slmtok.cli.errors import system_error
 from slmtok.cli.output import Outcome, encode_envelope
+from slmtok.cli.system_errors import system_error
 from slmtok.errors import InternalError
 
 ROOT = Path(__file__).parents[3]

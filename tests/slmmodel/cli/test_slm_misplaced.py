@@ -66,9 +66,9 @@ REFUSED = {
     "plot run rnu2 -o c.svg": (1, "no folder 'rnu2'", "fix:   slm plot run run2 -o c.svg\n"),
     "plot data run -o c.svg": (2, "'data' is packed data", "fix:   slm plot run -o c.svg\n"),
     "export tok.json -o new": (
-        1,
-        "'tok.json' is a tokenizer file of slmtok, not a run folder",
-        "slm export run -o new\n",
+        2,
+        "'tok.json' is a tokenizer, not a run folder",
+        "fix:   slmtok export tok.json -o new --output-format hf\n",
     ),
     "bench cpu-demo": (1, "no folder 'cpu-demo'", "fix:   slm bench --preset cpu-demo\n"),
     "export run -o new.safetensors": (2, "is the name of a file, and a folder is written", "fix:   -o new\n"),

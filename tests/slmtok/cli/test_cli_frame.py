@@ -151,7 +151,7 @@ def test_missing_values_and_arguments(slmtok):
     assert (ran.code, ran.err) == (
         2,
         "error: --vocab is missing\n"
-        "  fix:   slmtok train a.txt --vocab 8192; besides, there is no file or folder 'a.txt'\n",
+        "  fix:   slmtok train a.txt --vocab 8192 --allow-smaller; besides, there is no file or folder 'a.txt'\n",
     )
     ran = slmtok("encode")
     assert ran.code == 2

@@ -126,7 +126,7 @@ def test_a_pasted_command_works(slmtok, here: Path, line: str, fix: str) -> None
 
 
 def test_an_output_among_the_corpus_and_no_size(slmtok, here: Path) -> None:
-    assert fix_of(slmtok("train", "a.txt", "new.json")) == "slmtok train a.txt -o new.json --vocab 8192"
+    assert fix_of(slmtok("train", "a.txt", "new.json")) == "slmtok train a.txt -o new.json --vocab 8192 --allow-smaller"
     # A name with another ending is a corpus that does not exist.
     assert "-o" not in fix_of(slmtok("train", "a.txt", "new.text", "--vocab", "290"))
 

@@ -1,0 +1,63 @@
+"""Errors of the system and of Python on the command line: those that no function of ours raises."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+from slmtok.atomic import REMEDIES
+from slmtok.cli import streams
+from slmtok.errors import DiskFull, InternalError, SlmtokError, Unreadable
+
+
+def system_error(error: Exception, package: str, written: Sequence[str] = ()) -> SlmtokError:
+    """The error for an exception of Python or the system: a refusal of the system, or a fault of `package`.
+
+    `written`: outputs of the command that are complete.
+    """
+    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
+        fix = "free some space, or name another folder in the variable TMPDIR"
+        return Unreadable("no folder for temporary files can be written", where="TMPDIR, /tmp, /var/tmp", fix=fix)
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        fact = f"no more files can be opened: {error.strerror}"
+        return Unreadable(fact, fix=REMEDIES[errno.EMFILE], os_error=error.errno)
+    if isinstance(error, OSError) and error.filename is None:
+        # Functions that read or write files add the file name; an error without one comes from stdout.
+        return stdout_error(error, written)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        fact = f"no space left while writing {error.filename!r}"
+        return DiskFull(fact, where=str(error.filename), fix="free some space, then run the same command again")
+    if isinstance(error, OSError):
+        return Unreadable(
+            f"cannot use {error.filename!r}: {error.strerror or error}",
+            where=str(error.filename),
+            fix="check its name and permissions",
+            os_error=error.errno,
+        )
+    if isinstance(error, MemoryError):
+        fix = "free memory, raise its limit (ulimit -v), or give less at a time"
+        return Unreadable("not enough memory", fix=fix)
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or use fewer threads"
+        return Unreadable("the system starts no more threads", fix=fix)
+    return InternalError(
+        f"unexpected {type(error).__name__}: {error}",
+        limit=f"this is a fault of {package}, not of your input",
+        fix="run it again with --traceback and report what it prints",
+    )
+
+
+def stdout_error(error: OSError, written: Sequence[str] = ()) -> SlmtokError:
+    """The error for a failed write to stdout, which is discarded from now on. `written`: as in `system_error`."""
+    streams.discard_stdout()
+    complete = f"{' and '.join(map(repr, written))} {'is' if len(written) == 1 else 'are'} complete"
+    where = f"stdout; {complete}" if written else "stdout"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        fix = "free some space, or write to another disk"
+        return DiskFull("no space left while writing to stdout", where=where, fix=fix)
+    return Unreadable(
+        f"cannot write to stdout: {error.strerror or error}",
+        where=where,
+        fix="send stdout to a file or to another program, or to /dev/null",
+        os_error=error.errno,
+    )

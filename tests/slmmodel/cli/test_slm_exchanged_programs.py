@@ -1,0 +1,114 @@
+"""Tokenizers in the place of runs, and runs in that of other files: the fix names the command that takes them."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from slm_folder import make_folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text, two tokenizers, packed data, pairs and a run of two steps."""
+    import slmtok
+
+    folder = make_folder(tmp_path_factory.mktemp("made"), "--no-eval")
+    slmtok.slice(slmtok.load(folder / "tok.json"), 280).save(folder / "small.json")
+    line = '{"sentence_good": "the fox saw", "sentence_bad": "fox the saw"}\n'
+    (folder / "pairs.jsonl").write_text(line * 3)
+    return folder
+
+
+@pytest.fixture
+def here(slm, made: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def run_fix(fix: str) -> None:
+    """Runs the commands of a fix; each succeeds."""
+    import slmmodel.cli
+    import slmtok.cli
+
+    for line in fix.split(" && "):
+        program, *words = shlex.split(line)
+        assert (slmtok.cli if program == "slmtok" else slmmodel.cli).main(words) == 0, line
+
+
+FIXES = {
+    "export tok.json -o hh": "slmtok export tok.json -o hh --output-format hf",
+    "eval tok.json --on text.txt": "slmtok eval tok.json --on text.txt",
+    "report tok.json -o page.html": "slmtok report tok.json -o page.html",
+    "compare tok.json small.json": "slmtok diff tok.json small.json",
+    "pairs tok.json pairs.jsonl": "slm pairs run pairs.jsonl",
+    "pairs tok.json pairs.jsonl --batch-size 2": "slm pairs run pairs.jsonl --batch-size 2",
+}
+
+
+@pytest.mark.parametrize("line", FIXES)
+def test_a_tokenizer_in_the_place_of_a_run(slm, here, line: str) -> None:
+    err = slm(*line.split()).err
+    assert "is a tokenizer" in err or "are tokenizers" in err
+    assert err.endswith(f"  fix:   {FIXES[line]}\n"), err
+    run_fix(FIXES[line])
+
+
+def test_a_command_of_runs_alone_keeps_its_name(slm, here) -> None:
+    assert slm("passkey", "tok.json", code=2).err.endswith("  fix:   slm passkey run\n")
+
+
+def test_a_run_among_losses_is_scored(slm, here) -> None:
+    slm("eval", "run", "--losses", "a.losses", "-q", code=0)
+    shutil.copytree("run", "run2")
+    shutil.rmtree("run2/eval")
+    line = "slm eval run2 --losses run2.losses && slm compare a.losses run2.losses"
+    assert slm("compare", "a.losses", "run2", code=2).err.endswith(f"  fix:   {line}\n")
+    run_fix(line)
+    once = "slm eval run --losses run.losses && slm compare run.losses OTHER.losses"
+    assert slm("compare", "run", "run", code=2).err.endswith(f"  fix:   {once}\n")
+    assert "'none.losses' does not exist" in slm("compare", "none.losses", "run2", code=1).err
+
+
+def test_a_certificate_of_other_data(slm, here) -> None:
+    slm("eval", "run", "--on", "text.txt", "-q", code=0)
+    certificate = "run/eval/text-all.json"
+    line = f"slm eval run --check {certificate} -q --on text.txt"
+    for on in ([], ["--on", "data"]):
+        err = slm("eval", "run", "--check", certificate, "-q", *on, code=2).err
+        assert f"error: {certificate!r} is about other documents, whose split is 'all'" in err
+        assert "--split" not in err and err.endswith(f"  fix:   {line}\n")
+    run_fix(line)
+    Path("text.txt").rename("other.md")
+    err = slm("eval", "run", "--check", certificate, code=2).err
+    assert err.endswith(f"  fix:   slm eval run --check {certificate} --on TEXT\n")
+
+
+def test_finetuning_is_going_on_with_a_run(slm, here) -> None:
+    err = slm("finetune", "run", "data", code=2).err
+    assert "goes on from a checkpoint of a run, with the data and the model of the run" in err
+    assert err.endswith("  fix:   slm resume run\n")
+    run_fix("slm resume run")
+
+
+def test_the_vocabulary_of_another_program_is_kept(slm, here) -> None:
+    import numpy as np
+
+    Path("ids").mkdir()
+    np.save("ids/ids.npy", np.arange(272, 290, dtype=np.uint16).repeat(40))
+    Path("ids/vocab.json").write_text('{"a": 0, "b": 1}')
+    err = slm("train", "ids/ids.npy", "-o", "new", code=1).err
+    assert "vocab.json lacks the key 'format': it was not written by slmtok\n" in err
+    assert err.endswith(
+        "  fix:   mv -n ids/vocab.json ids/vocab-other.json && slmtok vocab TOK --metadata -o ids/vocab.json\n"
+    )
+    Path("ids/vocab.json").rename("ids/vocab-other.json")
+    run_fix("slmtok vocab tok.json --metadata -o ids/vocab.json")
+    slm("train", "ids/ids.npy", "-o", "new", "--dry-run", code=0)
