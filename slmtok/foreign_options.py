@@ -117,9 +117,14 @@ _FIXES: dict[str, tuple[str, Message]] = {
 
 VALIDATION_SHARES = (
     *("test_size", "val_ratio", "val_frac", "val_fraction", "val_split", "val_size", "valid_size"),
-    *("split", "validation", "validation_split", "validation_size", "validation_fraction", "eval_ratio", "test_split"),
+    *("validation", "validation_split", "validation_size", "validation_fraction", "eval_ratio", "test_split"),
 )
 """Options for the share of documents that are held out."""
+TRAINING_SHARES = ("train_size", "train_ratio", "train_frac", "train_fraction", "train_share")
+"""Options for the share of documents that are trained on."""
+_EITHER_SHARES = ("split", "split_ratio")
+"""Options for one of the two, and the larger part is trained on."""
+DIVIDING_SHARES = (*VALIDATION_SHARES, *TRAINING_SHARES, *_EITHER_SHARES)
 VALIDATION_FILES = (
     *("val_file", "val_files", "validation_file", "validation_files", "eval_file", "test_file", "val_data"),
 )
@@ -287,6 +292,15 @@ def rule_of_share(text: str) -> str | None:
     return f"{share[1] or 'tail'}:{rounded:g}%" if 0 < percent < 100 else "tail:10%"
 
 
+def held_out_share(name: str, share: str) -> str:
+    """The share that is held out, by the value of an option of another tool: 10% for `train_size=0.9`."""
+    rule = rule_of_share(share)
+    if rule is None or name not in (*TRAINING_SHARES, *_EITHER_SHARES):
+        return share
+    percent = float(rule.removesuffix("%").partition(":")[2])
+    return share if name in _EITHER_SHARES and percent <= 50 else f"{round(100 - percent, 4):g}%"
+
+
 def split_of_share(share: object) -> Message:
     """The fix with the rule of a share, `tail:10%` for a text that is none; both rules where the text names neither."""
     rule = rule_of_share(str(share)) or "tail:10%"
@@ -304,8 +318,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
     if name in _SPECIALS and "special" in options and (spelled := specials_meant(value)):
         return "special", (Setting("special", spelled),)
-    if name in VALIDATION_SHARES and "val" in options:
-        return "val", split_of_share(value)
+    if name in DIVIDING_SHARES and "val" in options:
+        return "val", split_of_share(held_out_share(name, str(value)))
     if name in VALIDATION_FILES and "val" in options:
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
     if name in ("skip_special", "skip_special_tokens") and "rows" in options and value:

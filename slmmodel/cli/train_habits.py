@@ -26,7 +26,7 @@ from slmtok.cli.arguments import OUTPUT_FLAGS, value_after
 from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import Habit, instead
 from slmtok.file_kinds import is_run
-from slmtok.foreign_options import VALIDATION_FILES, VALIDATION_SHARES
+from slmtok.foreign_options import DIVIDING_SHARES, VALIDATION_FILES
 from slmtok.options import ReadOptions, option_specs
 
 _DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
@@ -205,7 +205,7 @@ _OF_TEXT = (
 
 def _divided(value: str | None, arguments: Sequence[str]) -> str:
     """For a share of documents that is held out: packing, which divides them, with the text that was given."""
-    from slmtok.foreign_options import rule_of_share
+    from slmtok.foreign_options import held_out_share, rule_of_share
 
     pack: list[str] = []
     rest: list[str] = []
@@ -213,8 +213,9 @@ def _divided(value: str | None, arguments: Sequence[str]) -> str:
     words = iter(arguments)
     for word in words:
         flag, _, inside = word.partition("=")
-        if flag.lstrip("-").replace("-", "_") in VALIDATION_SHARES:
-            skipped = inside or next(words, "")
+        name = flag.lstrip("-").replace("-", "_")
+        if name in DIVIDING_SHARES:
+            skipped = held_out_share(name, inside or next(words, ""))
         elif flag in _OF_TEXT:
             pack += [word] if inside or flag in ("--skip-malformed", "--streaming") else [word, next(words, "")]
         elif Path(word).exists() and not (rest and rest[-1].startswith("-")):
@@ -358,7 +359,7 @@ _HABITS = {
         instead("leave it out: the data are read without worker processes"),
     ),
     **BUDGET_HABITS,
-    **{f"--{name.replace('_', '-')}": _divided for name in VALIDATION_SHARES},
+    **{f"--{name.replace('_', '-')}": _divided for name in DIVIDING_SHARES},
     **{f"--{name.replace('_', '-')}": instead("--val {}", "DATA") for name in VALIDATION_FILES},
     **dict.fromkeys(
         ("--dataset", "--data", "--data-dir", "--train-file"),
@@ -390,7 +391,7 @@ RESUME_HABITS = {
     **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
     **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
     **dict.fromkeys(
-        (f"--{name.replace('_', '-')}" for name in (*VALIDATION_SHARES, *VALIDATION_FILES)),
+        (f"--{name.replace('_', '-')}" for name in (*DIVIDING_SHARES, *VALIDATION_FILES)),
         instead("leave it out: a run keeps its validation data"),
     ),
     **dict.fromkeys(_BATCH, _batch_of_run),

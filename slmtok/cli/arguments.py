@@ -432,9 +432,17 @@ def with_output_named(ctx: click.Context, output: str | None = None) -> str | No
     endings = [os.path.splitext(name)[1] for name in (output, example or output)]  # noqa: PTH122
     if endings[0] != endings[1] or os.path.exists(output) or (example is None and is_misspelt(output)):  # noqa: PTH110
         return None
-    if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)):
+    if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)) or lacks_text(inputs, ctx.command):
         return None
     return line_without([output], ctx, "-o", output)
+
+
+def lacks_text(inputs: Iterable[str], command: click.Command) -> bool:
+    """Whether a command that takes text or ids with a tokenizer has tokenizers alone: another argument is its text."""
+    from slmtok.cli.files import names_tokenizer
+
+    takes_text = not any(_TOKENIZER in placeholder_words(place) for place in positional_params(command))
+    return takes_text and "-t" in options_by_flag(command) and all(map(names_tokenizer, inputs))
 
 
 def is_misspelt(name: str) -> bool:

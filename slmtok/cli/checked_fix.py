@@ -21,6 +21,7 @@ import click
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
     is_packed,
+    lacks_text,
     parameter_name,
     placeholder_words,
     positional,
@@ -200,7 +201,7 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
         return
     blamed = error.fields.get("path")
     without_blamed = [word for word in kept if word != blamed]
-    for meant in (kept, _with_output(kept, parts), _as_argument(given, program), without_blamed):
+    for meant in (kept, _with_output(kept, parts, program), _as_argument(given, program), without_blamed):
         if meant and _fault(meant, parts, program) is None:
             error.fix = shlex.join([program.name, *meant])
             return
@@ -285,12 +286,14 @@ def _absent(context: click.Context) -> Iterator[str]:
             yield value
 
 
-def _with_output(words: Sequence[str], given: Sequence[str]) -> list[str]:
+def _with_output(words: Sequence[str], given: Sequence[str], program: Program) -> list[str]:
     """The words with the last argument that does not exist as the output, where another is an input, and none given."""
+    command = _command(words, program)
     places = [word for before, word in pairwise(words) if not (before.startswith("-") or word.startswith("-"))]
     absent = [word for word in places if not os.path.exists(word) and word in given]  # noqa: PTH110
     has_output = any(word.partition("=")[0] in OUTPUT_FLAGS for word in given)
-    if has_output or not absent or not any(map(os.path.exists, places)):
+    inputs = [*filter(os.path.exists, places)]
+    if command is None or has_output or not absent or not inputs or lacks_text(inputs, command):
         return [*words]
     rest = [word for word in words if word != absent[-1]]
     outputs = [at for at, word in enumerate(rest) if word in OUTPUT_FLAGS]

@@ -387,7 +387,12 @@ def is_in_texts(text: str, paths: Sequence[str], options: ReadOptions) -> bool:
 
 def head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
     """The first bytes of the text in a file; b"" where they are not looked at: pipes, parquet, data sets."""
-    if format_of(path, options).name in ("parquet", "hugging_face"):
+    try:
+        name = format_of(path, options).name
+    except OptionError:
+        # The name is of no format, and the file may have been read as text.
+        name = "text"
+    if name in ("parquet", "hugging_face"):
         return b""
     try:
         if path == STDIN:

@@ -364,3 +364,44 @@ def test_a_text_on_stdin(here: Path) -> None:
     line = ["extend", "tok.json", "--vocab", "291", "-o", "new.json"]
     ran = subprocess.run([*command, *line], input=TEXT, capture_output=True, text=True)
     assert "  fix:   slmtok extend tok.json - --vocab 291 -o new.json\n" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "encode tok.json hello": "for text: printf %s hello | slmtok encode tok.json -",
+        "tokenize tok.json hello": "slmtok encode tok.json hello",
+        "encode a.txt ids.npy -t tok.json": "slmtok encode a.txt -t tok.json -o ids.npy",
+        "decode tok.json ids.npy": "check the name; paths are relative to the working folder",
+    }.items(),
+)
+def test_what_stands_beside_a_tokenizer_alone_is_no_output(slmtok, here: Path, line: str, fix: str) -> None:
+    """It would be written empty where the tokenizer is then taken for the text."""
+    ran = slmtok(*line.split())
+    assert f"  fix:   {fix}" in ran.err and not Path("hello").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "share"),
+    [
+        ("--split=0.9", "10%"),
+        ("--split=0.1", "10%"),
+        ("--train-size=0.8", "20%"),
+        ("--test-size=0.8", "80%"),
+        ("--val-split=5%", "5%"),
+    ],
+)
+def test_a_share_of_training_leaves_the_rest(slmtok, here: Path, option: str, share: str) -> None:
+    fix = fix_of(slmtok("pack", "a.txt", "-t", "tok.json", option, "-o", "new"))
+    assert fix.startswith(f"use --val tail:{share}, which is the end of the corpus")
+
+
+@pytest.mark.parametrize(
+    "command", ["train in.zip --vocab 300 --allow-smaller -o new.json", "count in.zip -o new.counts"]
+)
+def test_bytes_of_a_file_of_no_format_are_counted(slmtok, here: Path, command: str) -> None:
+    """What the notes look at afterwards is not read by the name of the file."""
+    Path("in.zip").write_bytes(b"PK\x03\x04" + bytes(range(128, 256)) * 9)
+    assert fix_of(slmtok(*command.split())).endswith("or --format text to read its bytes as they are")
+    ran = slmtok(*command.split(), "--format", "text")
+    assert ran.code == 0 and "invalid bytes" in ran.err
