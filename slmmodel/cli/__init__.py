@@ -19,6 +19,7 @@ import slmtok.errors
 from slmmodel.cli.ranks import reports
 from slmmodel.errors import (
     BytesDisagree,
+    MissingInput,
     MissingPackage,
     OptionError,
     OutOfMemory,
@@ -78,6 +79,11 @@ def _prepare(command: str) -> None:
         return
     if find_spec("torch") is None:
         raise missing_package(f"'slm {command}'", *_missing())
+    try:
+        os.getcwd()  # noqa: PTH109  (a path of ours has no cwd)
+    except OSError:
+        # A library of torch ends the process there.
+        raise MissingInput("the working folder was removed", fix="cd to a folder that exists", path=".") from None
     # A spinning thread holds the core that another process may need. libgomp reads this when torch is loaded.
     if not any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
         os.environ["GOMP_SPINCOUNT"] = "10000"

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from slmmodel import rng
 from slmmodel.decoding_options import SamplingOptions
-from slmmodel.errors import OptionError
+from slmmodel.errors import Argument, OptionError
 
 __all__ = [
     "FILTERS",
@@ -224,10 +224,18 @@ FILTERS: dict[str, Processor] = {
 
 
 def penalise(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
-    """Logits [B, V] after bans and penalties, fp32."""
+    """Logits [B, V] after bans and penalties, fp32. Raises `OptionError` for a row of which they leave no id."""
     logits = logits.float()
     for process in PENALTIES.values():
         logits = process(options, context, logits)
+    if (options.banned or options.no_repeat_ngram) and bool(logits.isneginf().all(1).any()):
+        named = "no_repeat_ngram" if options.no_repeat_ngram else "banned"
+        raise OptionError(
+            f"no id is left to pick at step {context.step + 1}",
+            limit="an id that neither banned nor no_repeat_ngram excludes",
+            fix=("a larger ", Argument("no_repeat_ngram"), ", or fewer ", Argument("banned"), " ids"),
+            option=named,
+        )
     return logits
 
 

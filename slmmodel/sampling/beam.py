@@ -73,6 +73,8 @@ def run_beams(
     """The finished beams of each group, best first in each."""
     check_option_range("beam", beams, 1)
     limit, _ = length_limit(model, prompt, options.max_new_tokens)
+    if limit == 0:
+        return [Beam([], 0.0, 0.0, ended=False)]
     state, logits = prefill(model, [prompt], limit)
     state.repeat(beams)
     logits, size = logits.expand(beams, -1), beams // groups

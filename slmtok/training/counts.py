@@ -413,23 +413,24 @@ def _open_all(paths: Sequence[_Path], allow_duplicate: bool) -> list[CountsFile]
 
 
 def _check_duplicates(files: Sequence[CountsFile]) -> None:
+    """Raises `OptionError` for files that hold the same counts; one that holds some twice was merged so on purpose."""
     seen: dict[str, str] = {}
     for file in files:
         name = file.layout.path
         # The same documents, counted under other options, make another file with the same digest of the corpus.
         documents = () if file.head.corpus_digest is None else (file.head.corpus_digest,)
-        for leaf in () if file.empty else (*file.layout.leaves, *documents):
-            if leaf in seen:
-                raise OptionError(
-                    f"{seen[leaf]} and {name} hold the same counts"
-                    if seen[leaf] != name
-                    else f"{name} is named twice, or holds the same counts twice",
-                    where=f"digest {leaf[:16]}…",
-                    limit="each part of a corpus once",
-                    fix=("leave one of them out, or ", Setting("allow_duplicate", True), " to count it each time"),
-                    option="allow_duplicate",
-                )
-            seen[leaf] = name
+        leaves = () if file.empty else dict.fromkeys((*file.layout.leaves, *documents))
+        twice = next((leaf for leaf in leaves if leaf in seen), None)
+        if twice is not None:
+            is_same = seen[twice] == name
+            raise OptionError(
+                f"{name} is named twice" if is_same else f"{seen[twice]} and {name} hold the same counts",
+                where=f"digest {twice[:16]}…",
+                limit="each part of a corpus once",
+                fix=("leave one of them out, or ", Setting("allow_duplicate", True), " to count it each time"),
+                option="allow_duplicate",
+            )
+        seen |= dict.fromkeys(leaves, name)
 
 
 def _lineage(files: Sequence[CountsFile]) -> tuple[str, ...]:

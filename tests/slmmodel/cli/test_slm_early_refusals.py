@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,10 +16,13 @@ pytest.importorskip("torch")
 
 from slm_folder import make_folder
 
+import slmmodel
 from slmmodel.cli import APP
 from slmmodel.config import read_budget
 from slmmodel.errors import OptionError
 from slmtok.cli.errors import flag_naming
+
+ROOT = str(Path(slmmodel.__file__).parents[1])
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +155,18 @@ def test_data_that_were_moved_are_named_at_once(slm, tmp_path):
     fix = re.search(r"fix: +(slm resume .*?);", slm("resume", "run", "--budget", "steps=4", code=2).err)
     assert fix and fix[1].endswith(" --data DATA")
     assert slm(*fix[1].replace("DATA", "moved").split()[1:]).code == 0
+
+
+def test_a_working_folder_that_was_removed(tmp_path, made):
+    """A library of torch would end the process with a message of its own."""
+    (tmp_path / "gone").mkdir()
+    code = f"import os, sys; os.rmdir(os.getcwd()); sys.path[0] = {ROOT!r}; from slmmodel.cli import main; "
+    code += f"sys.exit(main(['sample', {str(made / 'run')!r}, '--max-new', '1']))"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path / "gone", capture_output=True, text=True, timeout=60
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == "error: the working folder was removed\n  fix:   cd to a folder that exists\n"
 
 
 def test_an_unfinished_run_says_which_weights_it_has(slm, here):

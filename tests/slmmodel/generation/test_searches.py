@@ -163,3 +163,25 @@ def test_contrastive_search_never_takes_a_banned_id() -> None:
     options = decoding(banned=(0, 1, 2, 3), contrastive=1.0, contrastive_k=6, max_new_tokens=12)
     found = contrastive_search(made, PROMPT, options)
     assert set(found.ids) <= {4, 5}
+
+
+def test_no_id_is_left_by_bans_and_repetitions() -> None:
+    """Each id may stand once, and all but two are banned."""
+    made = model("llama", n_vocab=20)
+    options = SamplingOptions(temperature=0, banned=tuple(range(18)), no_repeat_ngram=1)
+    wide = decoding(options, max_new_tokens=5, beam=2)
+    searches = {
+        "draws": lambda: generate(made, [PROMPT], options, max_new_tokens=5),
+        "beam": lambda: beam_search(made, PROMPT, wide),
+        "contrastive": lambda: contrastive_search(made, PROMPT, decoding(options, max_new_tokens=5, contrastive=0.3)),
+    }
+    for search in searches.values():
+        with pytest.raises(OptionError, match="no id is left to pick at step 3"):
+            search()
+    assert len(generate(made, [PROMPT], options, max_new_tokens=2)[0].ids) == 2
+
+
+def test_a_beam_of_no_ids_is_empty() -> None:
+    made = model("llama")
+    found = beam_search(made, PROMPT, decoding(GREEDY, max_new_tokens=0, beam=2))
+    assert [(beam.ids, beam.logp, beam.ended) for beam in found] == [([], 0.0, False)]

@@ -93,7 +93,12 @@ def test_merge_refuses_and_prunes(slmtok, folder):
         slmtok("count", f"texts/{number}.txt", "-o", f"{number}.counts", "-q")
     ran = slmtok("merge", "0.counts", "1.counts", "0.counts", "-o", "x.counts")
     assert ran.code == 2
-    assert "0.counts is named twice, or holds the same counts twice" in ran.err and "--allow-duplicate" in ran.err
+    assert "0.counts is named twice" in ran.err and "--allow-duplicate" in ran.err
+    assert slmtok("merge", "0.counts", "0.counts", "--allow-duplicate", "-o", "twice.counts").code == 0
+    # The file is what was asked for, and is read like any other.
+    assert slmtok("train", "twice.counts", "--vocab", 300, "--allow-smaller", "-o", "twice.json").code == 0
+    ran = slmtok("merge", "twice.counts", "0.counts", "-o", "x.counts")
+    assert ran.code == 2 and "twice.counts and 0.counts hold the same counts" in ran.err
     slmtok("count", "texts/2.txt", "-o", "other.counts", "--pattern", "gpt2", "-q")
     ran = slmtok("merge", "0.counts", "other.counts", "-o", "x.counts")
     assert ran.code == 2
