@@ -424,7 +424,9 @@ def _check_duplicates(files: Sequence[CountsFile]) -> None:
         if twice is not None:
             is_same = seen[twice] == name
             raise OptionError(
-                f"{name} is named twice" if is_same else f"{seen[twice]} and {name} hold the same counts",
+                f"{name} is named twice, and holds the same counts each time"
+                if is_same
+                else f"{seen[twice]} and {name} hold the same counts",
                 where=f"digest {twice[:16]}…",
                 limit="each part of a corpus once",
                 fix=("leave one of them out, or ", Setting("allow_duplicate", True), " to count it each time"),

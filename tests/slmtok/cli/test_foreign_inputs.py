@@ -282,7 +282,7 @@ def test_an_id_map_in_the_place_of_ids(slmtok, here):
 
 def test_counts_that_are_named_twice_are_named_first(slmtok, here):
     ran = slmtok("merge", "a.counts", "a.counts", "-o", "a.counts")
-    assert "error: a.counts is named twice\n" in ran.err and "or --allow-duplicate to count it each time" in ran.err
+    assert "error: a.counts is named twice, and holds" in ran.err and "or --allow-duplicate to count it each time" in ran.err
     fix = "fix:   slmtok merge a.counts a.counts --allow-duplicate -o a-2.counts\n"
     assert fix in slmtok("merge", "a.counts", "a.counts", "--allow-duplicate", "-o", "a.counts").err
     assert slmtok(*fix.split()[2:]).code == 0
