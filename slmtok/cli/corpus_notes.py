@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slmtok.cli.output import again_with
+from slmtok.cli.output import again_with, with_force
 from slmtok.errors import CorpusTooSmall, MissingInput
 from slmtok.files import free_name
 
@@ -50,14 +50,15 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             f"{again_with('--format jsonl')} for the text of its records"
         )
     if path := ids_among(found, read):
-        yield f"{path} looks like lines of ids, and its digits were read as text; name the text that was encoded"
+        remedy = with_force("name the text that was encoded")
+        yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
     if markup := markup_among(found, read):
         name = "stdin" if markup[0] == "-" else markup[0]
-        yield f"{name} is {markup[1]}, and its tags were read as text; name a file with its text alone"
+        yield f"{name} is {markup[1]}, and its tags were read as text; {with_force('name a file with its text alone')}"
     if annotated := annotated_among(found, read):
         name = "stdin" if annotated.path == "-" else annotated.path
-        again = [again_with(annotated.options)] if annotated.options else []
-        yield f"{name} {annotated.fact}; {' '.join([*again, annotated.fix]).strip()}"
+        again = f"{again_with(annotated.options)} {annotated.fix}".rstrip() if annotated.options else ""
+        yield f"{name} {annotated.fact}; {again or with_force(annotated.fix)}"
     if path := list_among(found, read):
         line = _line_of_list(path, path)
         if len(found) == 1:
@@ -155,16 +156,20 @@ def _rewritten(program: str, path: str) -> str:
     """The command that writes a file again through a program."""
     source = Path(path)
     target = free_name(f"{source.stem}-clean{source.suffix}")
-    return f"{program} < {shlex.quote(path)} > {shlex.quote(target)}, and name it"
+    return with_force(f"{program} < {shlex.quote(path)} > {shlex.quote(target)}, and name it")
 
 
 def glob_meant(glob: str, found: list[str], option: str) -> str:
-    """The end of the note on a glob that is the name of a folder with files of the corpus; "" for another glob."""
-    from slmtok.corpus.globs import glob_of_folder, matches
+    """The end of the note on a glob that is the name of a folder, or the suffix, of files of the corpus; else ""."""
+    from slmtok.corpus.globs import glob_of_folder, glob_of_suffix, matches
 
-    meant = None if any(matches(path, glob) for path in found) else glob_of_folder(glob, found)
+    if any(matches(path, glob) for path in found):
+        return ""
+    folder = glob_of_folder(glob, found)
+    meant = folder or glob_of_suffix(glob, found)
     flag, _, name = option.partition(" ")
-    return "" if meant is None else f"; {again_with(f'{flag} {shlex.quote(name + meant)}')} for the files below it"
+    again = again_with(f"{flag} {shlex.quote(f'{name}{meant}')}")
+    return "" if meant is None else f"; {again} for the files {'below it' if folder else 'of that suffix'}"
 
 
 def explain_list(error: MissingInput) -> None:
@@ -219,7 +224,8 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         line = rewritten(head.path, "\t", free_name(f"{Path(head.path).stem}.csv"), read.encoding) + ", and name it"
         if compression(head.path) != "plain":
             line = "write it as .csv, which has quotes"
-        yield f"the texts in the first rows of {head.path} are in quotes, which .tsv keeps as text; {line}"
+        fact = f"the texts in the first rows of {head.path} are in quotes, which .tsv keeps as text"
+        yield f"{fact}; {with_force(line)}"
 
 
 def _by_name(template: str, names: list[str]) -> str:

@@ -65,7 +65,8 @@ def _annotated(path: str, head: bytes) -> Annotated | None:
     begin = head.removeprefix(BOM_UTF8)
     if _SRT.match(begin) or _VTT.match(begin):
         kind = "WebVTT" if _VTT.match(begin) else "SRT"
-        return Annotated(path, f"is subtitles ({kind}), and its time codes were read as text", _TEXT_ALONE)
+        fix = _TEXT_ALONE if path == STDIN or compression(path) != "plain" else _lines_of_subtitles(path)
+        return Annotated(path, f"is subtitles ({kind}), and its time codes were read as text", fix)
     lines = begin.replace(b"\r\n", b"\n")
     if _CONLL_U.match(lines):
         fix = sentences_of_conll_u(path) if _TEXT_OF_CONLL_U.search(lines) else _TEXT_ALONE
@@ -76,6 +77,12 @@ def _annotated(path: str, head: bytes) -> Annotated | None:
         fix = "" if table.header else "for the text of one column"
         return Annotated(path, f"looks like {table.format}{named}, and its columns were read as text", fix, options)
     return None
+
+
+def _lines_of_subtitles(path: str) -> str:
+    """How to get the lines of subtitles: without the numbers before time codes, these, and carriage returns."""
+    program = r"sed -E '/^\W*WEBVTT/d; /^\W*[0-9]+\r?$/{N; / --> /d}; / --> /d; s/\r//g'"
+    return f"{program} < {shlex.quote(path)} > {shlex.quote(free_name(f'{Path(path).stem}.txt'))}, and name it"
 
 
 def sentences_of_conll_u(path: str) -> str:

@@ -150,7 +150,7 @@ def test_quotes_of_tsv_are_named(slmtok) -> None:
     ran = slmtok("count", "quoted.tsv", "-o", "x.counts")
     fact = "note: the texts in the first rows of quoted.tsv are in quotes, which .tsv keeps as text; "
     note = next(each for each in ran.err.splitlines() if each.startswith(fact))
-    command = note.removeprefix(fact).removesuffix(", and name it")
+    command = note.removeprefix(fact).removesuffix(", and name it, with --force")
     subprocess.run(command, shell=True, check=True)
     ran = slmtok("count", "quoted.csv", "-o", "y.counts", "--json")
     assert ran.json["result"]["bytes"] == sum(len(f'He said "hi", {row}') for row in ROWS)
