@@ -296,7 +296,7 @@ def split_of_share(share: object) -> Message:
         return (
             (Setting("val", rule),)
             if as_percent == rule
-            else (Setting("val", as_percent), ", or ", Setting("val", rule))
+            else (Setting("val", rule), ", or ", Setting("val", as_percent))
         )
     return (
         Setting("val", rule),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import click
 
 from slmtok.cli.arguments import parameter_name
 from slmtok.errors import SlmtokError, UnknownName, suggestion
+from slmtok.foreign_options import VALIDATION_SHARES, rule_of_share
 
 OF_SLM = (
     *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
@@ -19,6 +21,10 @@ OF_SLM = (
 _HABITS = {"generate": "slm sample RUN", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
 _HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
 """Commands of other tools, each with ours."""
+_OF_SPLITS = ("split", "split-corpus", "split-data", "split-dataset", "train-test-split", "train-val-split")
+"""Commands of other tools for what packing does with --val."""
+_SHARES = ("val", "ratio", *VALIDATION_SHARES)
+"""Their options for the share that is held out."""
 _MIN_PREFIX = 4
 """Characters of a command that a longer word such as `evaluate` begins with."""
 
@@ -35,6 +41,9 @@ def unknown_command(
     if typed == "version" or typed in _HABITS:
         fix = f"{program} --version" if typed == "version" else _of_habit(_HABITS[typed].split(), rest)
         return UnknownName(f"unknown command {name!r}", limit=f"commands: {', '.join(names)}", fix=fix, name=name)
+    if typed in _OF_SPLITS:
+        limit = "slmtok pack --val holds documents out for validation"
+        return UnknownName(f"unknown command {name!r}", limit=limit, fix=_packed_with_split(rest), name=name)
     longer = (each for each in names if len(each) >= _MIN_PREFIX and typed.startswith(each))
     meant = suggestion(typed, names, cutoff=0.76) or next(longer, None)
     if meant is None and os.path.exists(name):  # noqa: PTH110
@@ -48,6 +57,15 @@ def unknown_command(
         fix=shlex.join([program, meant, *rest]) if meant else f"{program} --help",
         name=name,
     )
+
+
+def _packed_with_split(rest: Sequence[str]) -> str:
+    """The command line that packs the files among some words, and holds out the share that stands among them."""
+    paths = [word for word in rest if not word.startswith("-") and os.path.exists(word)]  # noqa: PTH110
+    words = [part for word in rest for part in (word.split("=", 1) if word.startswith("-") else [word])]
+    shares = (value for flag, value in pairwise(words) if flag.lstrip("-").replace("-", "_") in _SHARES)
+    rule = next(filter(None, map(rule_of_share, shares)), "tail:10%")
+    return shlex.join(["slmtok", "pack", *(paths or ["CORPUS"]), "-t", "TOK", "--val", rule, "-o", "DATA"])
 
 
 def _of_habit(words: list[str], rest: Sequence[str]) -> str:

@@ -232,14 +232,14 @@ def test_a_size_among_the_texts_is_the_size(slmtok, here):
         ("decode --ids=281 -t tok.json", "printf %s 281 | slmtok decode - -t tok.json"),
         (
             "decode --ids a.ids -t tok.json",
-            "slmtok decode a.ids -t tok.json; besides, there is no file or folder 'a.ids'",
+            "besides, there is no file or folder 'a.ids'; with that mended: slmtok decode a.ids -t tok.json",
         ),
     ],
 )  # fmt: skip
 def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
     ran = slmtok(*shlex.split(line))
     assert ran.code == 2 and f"  fix:   {fix}\n" in ran.err, ran.err
-    command = shlex.split(fix.removeprefix("leave it out: ").partition("; besides")[0])
+    command = shlex.split(fix.removeprefix("leave it out: "))
     if command[0] == "slmtok" and command[2] != "a.ids" and command.count("a.txt") < 2:
         assert slmtok(*command[1:]).code == 0
 

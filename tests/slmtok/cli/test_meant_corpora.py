@@ -218,8 +218,8 @@ def test_all_weights_are_mended_at_once(slmtok, domains) -> None:
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ("hash:0.5", "--val hash:0.5%, or --val hash:50%"),
-        ("tail:0.1", "--val tail:0.1%, or --val tail:10%"),
+        ("hash:0.5", "--val hash:50%, or --val hash:0.5%"),
+        ("tail:0.1", "--val tail:10%, or --val tail:0.1%"),
         ("tail:10", "--val tail:10%"),
     ],
 )

@@ -364,3 +364,21 @@ def test_a_text_on_stdin(here: Path) -> None:
     line = ["extend", "tok.json", "--vocab", "291", "-o", "new.json"]
     ran = subprocess.run([*command, *line], input=TEXT, capture_output=True, text=True)
     assert "  fix:   slmtok extend tok.json - --vocab 291 -o new.json\n" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "split-corpus a.txt --val 10%": "slmtok pack a.txt -t TOK --val tail:10% -o DATA",
+        "split a.txt b.txt": "slmtok pack a.txt b.txt -t TOK --val tail:10% -o DATA",
+        "train_test_split --seed 3 --test-size=0.2 a.txt": "slmtok pack a.txt -t TOK --val tail:20% -o DATA",
+        "split": "slmtok pack CORPUS -t TOK --val tail:10% -o DATA",
+    }.items(),
+)
+def test_a_split_is_made_by_packing(slmtok, here: Path, line: str, fix: str) -> None:
+    ran = slmtok(*line.split())
+    assert fix_of(ran) == fix and "did you mean" not in ran.err
+    for name, meant in (("TOK", "tok.json"), ("DATA", "split"), ("CORPUS", "a.txt")):
+        fix = fix.replace(name, meant)
+    ran = slmtok(*fix.split()[1:])
+    assert ran.code == 0, ran.err
