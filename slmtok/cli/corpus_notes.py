@@ -33,6 +33,7 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
     from slmtok.corpus.annotated import annotated_among
     from slmtok.corpus.contents import ids_among, is_in_texts, json_lines_among, list_among, markup_among
+    from slmtok.corpus.json_objects import texts_of_object_among
 
     for glob in found.unused_globs:
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
@@ -53,8 +54,15 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         remedy = with_force("name the text that was encoded")
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
     if markup := markup_among(found, read):
-        name = "stdin" if markup[0] == "-" else markup[0]
-        yield f"{name} is {markup[1]}, and its tags were read as text; {with_force('name a file with its text alone')}"
+        path, language, more = markup
+        are, fix = f"is {language}, and its", "name a file with its text alone"
+        if more:
+            are = f"and {more:,} more file{'s' * (more > 1)} are {language}, and their"
+            fix = "name files with their text alone"
+        yield f"{'stdin' if path == '-' else path} {are} tags were read as text; {with_force(fix)}"
+    if texts := texts_of_object_among(found, read):
+        fix = with_force(texts[1]) if texts[1] else again_with("--format json")
+        yield f"{texts[0]} is one JSON object with texts, and its JSON was read as text; {fix}"
     if annotated := annotated_among(found, read):
         name = "stdin" if annotated.path == "-" else annotated.path
         again = f"{again_with(annotated.options)} {annotated.fix}".rstrip() if annotated.options else ""
@@ -183,7 +191,13 @@ def explain_list(error: MissingInput) -> None:
 
 
 def explain_too_small(error: CorpusTooSmall) -> None:
-    """The cause of a corpus that supports few ids, where its text is a list of files."""
+    """The cause of a corpus that supports few ids, where its text is a list of files or in another encoding."""
+    from slmtok.cli.encoding_notes import encoding_meant
+
+    if found := encoding_meant(*_corpus()):
+        path, names = found
+        error.limit = f"{path} is not UTF-8, and its bytes were kept: it reads as words in {' and in '.join(names)}"
+        error.fix = ", or ".join(f"--encoding {name}" for name in names)
     context = click.get_current_context(silent=True)
     if context and (cause := context.meta.get(_CAUSE)):
         error.limit = f"the lines of {cause[0]} are names of files, and these names were read as text"
