@@ -213,7 +213,8 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
             filters.append(tuple(chain))
             literals.append(b"")
     except ValueError as error:
-        example = _with_braces(str(text)) or example
+        if example == "{NAME}":
+            example = _with_braces(str(text)) or example
         raise OptionError(
             (Setting(name, text), f" is not a template: {error}"),
             limit="text with names of fields in braces; {{ and }} are literal braces",
@@ -242,7 +243,7 @@ def _template_meant(text: str) -> str | None:
     return None if meant == text else meant
 
 
-_UNCLOSED = re.compile(r"(?<!\{)\{(\w[\w.|]*)(?![\w.|}])")
+_UNCLOSED = re.compile(r"(?<!\{)\{(\w[\w.|]*)(?![\w.|}:!])")
 _UNOPENED = re.compile(r"(?<![\w.|{])(\w[\w.|]*)\}(?!\})")
 
 

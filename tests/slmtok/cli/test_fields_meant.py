@@ -113,3 +113,11 @@ def test_the_longest_field_is_proposed(slmtok) -> None:
     rows = [{"id": f"a{at}", "review": text, "source": "web"} for at, text in enumerate(LONG)]
     Path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert fix_of(slmtok("count", "a.jsonl", "-o", "x")).startswith("--text-key review, for instance,")
+
+
+def test_the_largest_column_of_parquet_is_proposed(slmtok) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(
+        pa.table({"id": [f"a{at}" for at in range(20)], "review": LONG, "source": ["web"] * 20}), "a.parquet"
+    )
+    assert fix_of(slmtok("count", "a.parquet", "-o", "x")) == "--text-key review, for instance,"
