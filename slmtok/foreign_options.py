@@ -305,7 +305,13 @@ def split_of_share(share: object) -> Message:
     """The fix with the rule of a share, `tail:10%` for a text that is none; both rules where the text names neither."""
     rule = rule_of_share(str(share)) or "tail:10%"
     if str(share).startswith(("hash:", "tail:")):
-        return (Setting("val", rule),)
+        # `hash:0.5` may be half of the documents, and `hash:0.5%` without its sign.
+        as_percent = rule_of_share(f"{share}%") or rule
+        return (
+            (Setting("val", rule),)
+            if as_percent == rule
+            else (Setting("val", rule), ", or ", Setting("val", as_percent))
+        )
     return (
         Setting("val", rule),
         ", which is the end of the corpus, or ",

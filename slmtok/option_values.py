@@ -213,6 +213,8 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
             filters.append(tuple(chain))
             literals.append(b"")
     except ValueError as error:
+        if example == "{NAME}":
+            example = _with_braces(str(text)) or example
         raise OptionError(
             (Setting(name, text), f" is not a template: {error}"),
             limit="text with names of fields in braces; {{ and }} are literal braces",
@@ -239,6 +241,22 @@ def _template_meant(text: str) -> str | None:
         return f"{{{text}}}"
     meant = _OTHER_FIELD.sub(lambda found: f"{{{found[found.lastindex or 1]}}}", text)
     return None if meant == text else meant
+
+
+_UNCLOSED = re.compile(r"(?<!\{)\{(\w[\w.|]*)(?![\w.|}:!])")
+_UNOPENED = re.compile(r"(?<![\w.|{])(\w[\w.|]*)\}(?!\})")
+
+
+def _with_braces(text: str) -> str | None:
+    """The template with the other brace of each name that has one alone; None where that makes no template."""
+    import string
+
+    meant = _UNOPENED.sub(r"{\1}", _UNCLOSED.sub(r"{\1}", text))
+    try:
+        fields = [field for _, field, _, _ in string.Formatter().parse(meant) if field is not None]
+    except ValueError:
+        return None
+    return meant if meant != text and fields else None
 
 
 def _without_specs(text: str) -> str | None:
@@ -470,16 +488,23 @@ def parse_weight(domain: str, value: object) -> Any:
 
 def _weight_meant(domain: str, value: object) -> Message:
     """The weight that a wrong one spells: `70%`, `0,5`, `2x`; 0 for a negative one, and an example for other text."""
-    text = str(value).strip().replace(",", ".")
-    number = re.fullmatch(r"x?(\d+(?:\.\d+)?)\s*([x%]?)", text, re.ASCII)
-    weight = float(number[1]) / (100 if number[2] == "%" else 1) if number else 0.0
-    if number and weight <= MAX_WEIGHT:
-        weight = int(weight) if weight.is_integer() else weight
-        counts = f", which counts its text {weight:g} times and is no share of the corpus" if number[2] == "%" else ""
+    weight = _weight_in(str(value))
+    if weight is not None:
+        is_share = str(value).strip().endswith("%")
+        counts = f", which counts its text {weight:g} times and is no share of the corpus" if is_share else ""
         return (Setting("mix", {domain: weight}), counts)
-    if text.startswith("-"):
+    if str(value).strip().startswith("-"):
         return (Setting("mix", {domain: 0}), ", which leaves its text out")
     return (Setting("mix", {domain: 0.5}), ", which counts its text half, for instance")
+
+
+def _weight_in(text: str) -> float | None:
+    """The weight that `70%`, `0,5` or `2x` spells; None for other text."""
+    number = re.fullmatch(r"x?(\d+(?:\.\d+)?)\s*([x%]?)", text.strip().replace(",", "."), re.ASCII)
+    weight = float(number[1]) / (100 if number[2] == "%" else 1) if number else MAX_WEIGHT + 1.0
+    if weight > MAX_WEIGHT:
+        return None
+    return int(weight) if weight.is_integer() else weight
 
 
 def check_mix(name: str, value: object) -> Mapping[str, Any]:
@@ -490,9 +515,27 @@ def check_mix(name: str, value: object) -> Mapping[str, Any]:
         error = wrong_type(name, value, "maps domains to weights", {"code": 0.5})
         error.fix = (Setting(name, {"code": 0.5}), ", ", Setting("domains", {"code": "*.py"}), ", for instance")
         raise error
+    wrong: dict[str, OptionError] = {}
     for domain, weight in value.items():
-        parse_weight(domain, weight)
+        try:
+            parse_weight(domain, weight)
+        except OptionError as error:
+            wrong[domain] = error
+    for refused in wrong.values():
+        if len(wrong) > 1:
+            # One remedy for all of them.
+            refused.fix = _weights_meant({domain: value[domain] for domain in wrong}) or refused.parts["fix"]
+        raise refused
     return value
+
+
+def _weights_meant(weights: Mapping[str, object]) -> Message | None:
+    """The weights that several wrong ones spell; None where one of them spells none."""
+    found = {domain: _weight_in(str(value)) for domain, value in weights.items()}
+    if any(weight is None for weight in found.values()):
+        return None
+    are_shares = any("%" in str(value) for value in weights.values())
+    return (Setting("mix", found), ", which say how often text counts and are no shares of the corpus" * are_shares)
 
 
 def parse_temperature(value: object) -> Any:

@@ -325,12 +325,13 @@ def _certified_source(
     """The documents of a certificate. Raises `OptionError` where the data have no split of this name: it is about
     other documents.
     """
-    from slmmodel.cli.text_source import ALL
     from slmmodel.data.source import NoSuchSplitError
 
     try:
         return open_split(split)
     except NoSuchSplitError as error:
+        from slmmodel.cli.text_source import ALL
+
         # A certificate in the folder of its run has the name of the text.
         name = Path(path).stem.removesuffix(f"-{split}")
         beside = [str(each) for each in Path().glob(f"{escape(name)}.*") if is_text_file(str(each))]

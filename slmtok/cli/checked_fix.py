@@ -212,7 +212,8 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
         return
     if kept != words:
         line, fault = shlex.join([program.name, *kept]), _fault(kept, parts, program)
-    error.fix = f"{line}; besides, {fault}"
+    # Behind the line, the shell would run it, and the prose as well.
+    error.fix = f"besides, {fault}; with that mended: {line}"
 
 
 def _words(line: str) -> list[str] | None:

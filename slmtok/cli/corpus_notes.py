@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slmtok.cli.output import again_with
+from slmtok.cli.output import again_with, with_force
 from slmtok.errors import CorpusTooSmall, MissingInput
 from slmtok.files import free_name
 
@@ -33,6 +33,7 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
     from slmtok.corpus.annotated import annotated_among
     from slmtok.corpus.contents import ids_among, is_in_texts, json_lines_among, list_among, markup_among
+    from slmtok.corpus.json_objects import texts_of_object_among
 
     for glob in found.unused_globs:
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
@@ -50,14 +51,22 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             f"{again_with('--format jsonl')} for the text of its records"
         )
     if path := ids_among(found, read):
-        yield f"{path} looks like lines of ids, and its digits were read as text; name the text that was encoded"
+        remedy = with_force("name the text that was encoded")
+        yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
     if markup := markup_among(found, read):
-        name = "stdin" if markup[0] == "-" else markup[0]
-        yield f"{name} is {markup[1]}, and its tags were read as text; name a file with its text alone"
+        path, language, more = markup
+        are, fix = f"is {language}, and its", "name a file with its text alone"
+        if more:
+            are = f"and {more:,} more file{'s' * (more > 1)} are {language}, and their"
+            fix = "name files with their text alone"
+        yield f"{'stdin' if path == '-' else path} {are} tags were read as text; {with_force(fix)}"
+    if texts := texts_of_object_among(found, read):
+        fix = with_force(texts[1]) if texts[1] else again_with("--format json")
+        yield f"{texts[0]} is one JSON object with texts, and its JSON was read as text; {fix}"
     if annotated := annotated_among(found, read):
         name = "stdin" if annotated.path == "-" else annotated.path
-        again = [again_with(annotated.options)] if annotated.options else []
-        yield f"{name} {annotated.fact}; {' '.join([*again, annotated.fix]).strip()}"
+        again = f"{again_with(annotated.options)} {annotated.fix}".rstrip() if annotated.options else ""
+        yield f"{name} {annotated.fact}; {again or with_force(annotated.fix)}"
     if path := list_among(found, read):
         line = _line_of_list(path, path)
         if len(found) == 1:
@@ -155,16 +164,20 @@ def _rewritten(program: str, path: str) -> str:
     """The command that writes a file again through a program."""
     source = Path(path)
     target = free_name(f"{source.stem}-clean{source.suffix}")
-    return f"{program} < {shlex.quote(path)} > {shlex.quote(target)}, and name it"
+    return with_force(f"{program} < {shlex.quote(path)} > {shlex.quote(target)}, and name it")
 
 
 def glob_meant(glob: str, found: list[str], option: str) -> str:
-    """The end of the note on a glob that is the name of a folder with files of the corpus; "" for another glob."""
-    from slmtok.corpus.globs import glob_of_folder, matches
+    """The end of the note on a glob that is the name of a folder, or the suffix, of files of the corpus; else ""."""
+    from slmtok.corpus.globs import glob_of_folder, glob_of_suffix, matches
 
-    meant = None if any(matches(path, glob) for path in found) else glob_of_folder(glob, found)
+    if any(matches(path, glob) for path in found):
+        return ""
+    folder = glob_of_folder(glob, found)
+    meant = folder or glob_of_suffix(glob, found)
     flag, _, name = option.partition(" ")
-    return "" if meant is None else f"; {again_with(f'{flag} {shlex.quote(name + meant)}')} for the files below it"
+    again = again_with(f"{flag} {shlex.quote(f'{name}{meant}')}")
+    return "" if meant is None else f"; {again} for the files {'below it' if folder else 'of that suffix'}"
 
 
 def explain_list(error: MissingInput) -> None:
@@ -178,7 +191,13 @@ def explain_list(error: MissingInput) -> None:
 
 
 def explain_too_small(error: CorpusTooSmall) -> None:
-    """The cause of a corpus that supports few ids, where its text is a list of files."""
+    """The cause of a corpus that supports few ids, where its text is a list of files or in another encoding."""
+    from slmtok.cli.encoding_notes import encoding_meant
+
+    if found := encoding_meant(*_corpus()):
+        path, names = found
+        error.limit = f"{path} is not UTF-8, and its bytes were kept: it reads as words in {' and in '.join(names)}"
+        error.fix = ", or ".join(f"--encoding {name}" for name in names)
     context = click.get_current_context(silent=True)
     if context and (cause := context.meta.get(_CAUSE)):
         error.limit = f"the lines of {cause[0]} are names of files, and these names were read as text"
@@ -219,7 +238,8 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         line = rewritten(head.path, "\t", free_name(f"{Path(head.path).stem}.csv"), read.encoding) + ", and name it"
         if compression(head.path) != "plain":
             line = "write it as .csv, which has quotes"
-        yield f"the texts in the first rows of {head.path} are in quotes, which .tsv keeps as text; {line}"
+        fact = f"the texts in the first rows of {head.path} are in quotes, which .tsv keeps as text"
+        yield f"{fact}; {with_force(line)}"
 
 
 def _by_name(template: str, names: list[str]) -> str:

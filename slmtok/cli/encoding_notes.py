@@ -11,7 +11,7 @@ from slmtok.cli.output import again_with
 from slmtok.corpus import STDIN, format_of
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.encodings import Utf8Evidence, utf8_evidence
-from slmtok.corpus.likely_encodings import likely_encodings, listed, misread_as, what_reads_in
+from slmtok.corpus.likely_encodings import controls_of_cp1252, likely_encodings, listed, misread_as, what_reads_in
 from slmtok.corpus.streams import UTF_8, is_plain
 from slmtok.file_content import is_utf_8
 from slmtok.options import CountOptions, ReadOptions
@@ -66,12 +66,31 @@ def _notes_on_utf_8(found: dict[str, Utf8Evidence], encoding: str) -> list[str]:
 
 
 def _notes_on_latin(heads: dict[str, bytes], found: dict[str, Utf8Evidence], encoding: str) -> list[str]:
-    """The note on text of another script that is read as Latin, in which its letters are accented ones."""
+    """The note on text of another script that is read as Latin, in which its letters are accented ones.
+
+    So of text of Windows, whose quotes and dashes are control characters in Latin-1.
+    """
     for path, head in heads.items():
+        if found[path].invalid and (number := controls_of_cp1252(head, encoding)):
+            fact = f"{_shown(path)} reads as words in cp1252, and near its beginning {number:,} bytes of it are"
+            return [f"{fact} control characters in {encoding}; {again_with('--encoding cp1252')}"]
         if found[path].invalid and (names := misread_as(head, encoding)):
             fact = f"{_shown(path)} reads as words in {listed(names)}, and as accented letters in {encoding}"
             return [f"{fact}; {again_with(f'--encoding {names[0]}')}"]
     return []
+
+
+def encoding_meant(files: Sequence[str], read: ReadOptions) -> tuple[str, tuple[str, ...]] | None:
+    """The first file that is not UTF-8, which is read, and the encodings in which all the files may be; else None."""
+    if read.encoding != UTF_8:
+        return None
+    heads = {path: head for path, head in _heads(files, read) if not is_utf_8(head)}
+    names = next(map(likely_encodings, heads.values()), ())
+    is_other = any(each.is_mixed for each in _evidence(heads).values()) or any(
+        each.characters >= _MIN_CHARACTERS
+        for each in _evidence({path: head for path, head in _heads(files, read) if path not in heads}).values()
+    )
+    return (_shown(next(iter(heads))), names) if names and not is_other else None
 
 
 def remedy_of_invalid(path: str | None, files: Sequence[str]) -> str:

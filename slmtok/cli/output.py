@@ -59,10 +59,19 @@ def settings() -> Settings:
 
 def again_with(options: str) -> str:
     """`run it again with OPTIONS`, and with --force where the command has written a file by then."""
+    return f"run it again with {options}{' --force' if _is_written() else ''}"
+
+
+def with_force(remedy: str) -> str:
+    """A remedy that names another input, and --force where the command has written a file by then."""
+    return f"{remedy}, with --force" if _is_written() else remedy
+
+
+def _is_written() -> bool:
+    """Whether the command writes a file that it would refuse to replace."""
     context = click.get_current_context(silent=True)
     given = context.params if context else {}
-    is_written = "force" in given and given.get("output") not in (None, "-")
-    return f"run it again with {options}{' --force' if is_written else ''}"
+    return "force" in given and given.get("output") not in (None, "-")
 
 
 class Outcome(NamedTuple):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import click
 
 from slmtok.cli.arguments import parameter_name
+from slmtok.cli.text_argument import piped
 from slmtok.errors import SlmtokError, UnknownName, suggestion
+from slmtok.foreign_options import VALIDATION_SHARES, rule_of_share
 
 OF_SLM = (
     *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
@@ -21,6 +24,10 @@ _HABITS |= dict.fromkeys(("finetune", "fine-tune"), "slm resume RUN")
 _HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
 """Commands of other tools, each with ours."""
 _KEPT = "slm resume goes on from a checkpoint of a run, with the data and the model of the run"
+_OF_SPLITS = ("split", "split-corpus", "split-data", "split-dataset", "train-test-split", "train-val-split")
+"""Commands of other tools for what packing does with --val."""
+_SHARES = ("val", "ratio", *VALIDATION_SHARES)
+"""Their options for the share that is held out."""
 _MIN_PREFIX = 4
 """Characters of a command that a longer word such as `evaluate` begins with."""
 
@@ -44,6 +51,9 @@ def unknown_command(
         fix = f"{program} --version" if typed == "version" else _of_habit(_HABITS[typed].split(), rest)
         limit = _KEPT if fix.startswith("slm resume") else f"commands: {', '.join(names)}"
         return UnknownName(f"unknown command {name!r}", limit=limit, fix=fix, name=name)
+    if typed in _OF_SPLITS:
+        limit = "slmtok pack --val holds documents out for validation"
+        return UnknownName(f"unknown command {name!r}", limit=limit, fix=_packed_with_split(rest), name=name)
     longer = (each for each in names if len(each) >= _MIN_PREFIX and typed.startswith(each))
     meant = suggestion(typed, names, cutoff=0.76) or next(longer, None)
     if meant is None and os.path.exists(name):  # noqa: PTH110
@@ -59,15 +69,32 @@ def unknown_command(
     )
 
 
+def _packed_with_split(rest: Sequence[str]) -> str:
+    """The command line that packs the files among some words, and holds out the share that stands among them."""
+    paths = [word for word in rest if not word.startswith("-") and os.path.exists(word)]  # noqa: PTH110
+    words = [part for word in rest for part in (word.split("=", 1) if word.startswith("-") else [word])]
+    shares = (value for flag, value in pairwise(words) if flag.lstrip("-").replace("-", "_") in _SHARES)
+    rule = next(filter(None, map(rule_of_share, shares)), "tail:10%")
+    return shlex.join(["slmtok", "pack", *(paths or ["CORPUS"]), "-t", "TOK", "--val", rule, "-o", "DATA"])
+
+
 def _of_habit(words: list[str], rest: Sequence[str]) -> str:
     """The command line with `rest`; a command of runs takes it where there is a run."""
     from slmtok.file_kinds import is_run
 
+    if words[-1] == "encode" and (texts := [word for word in rest if _is_bare_text(word, rest)]):
+        return piped(texts[0], "encode", rest, texts)
     if words[-1] != "RUN":
         return shlex.join([*words, *rest])
     if "resume" in words:
         rest = [word for word in rest if is_run(word)]
     return shlex.join([*words[:-1], *rest]) if any(map(is_run, rest)) else shlex.join(words)
+
+
+def _is_bare_text(word: str, words: Sequence[str]) -> bool:
+    """Whether an argument is a text itself: neither an option nor the value of one, and no name of a file."""
+    before = words[max(words.index(word) - 1, 0)]
+    return not (word.startswith("-") or before.startswith("-") or "." in word or os.path.exists(word))  # noqa: PTH110
 
 
 def _lacking(command: click.Command, given: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from slmtok.corpus.contents import head_of
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import compression
+from slmtok.corpus.tables import are_names, longest_column
 from slmtok.corpus.template import LIKELY_FIELDS
 from slmtok.files import free_name
 from slmtok.options import ReadOptions
@@ -23,7 +24,6 @@ _MAX_FILES = 256
 """Files of a corpus that are looked at."""
 _MIN_ROWS = 3
 """Rows of equal width from which on lines are a table."""
-_MAX_NAME_CHARS = 40
 _USUAL_NAMES = {*LIKELY_FIELDS, "id", "title", "label", "sentence", "url", "lang", "language", "author", "date"}
 """Names of columns of which the header of a table has one; a line of prose with commas is no header."""
 _SRT = re.compile(rb"\s*\d+[ \t]*\r?\n\d+:\d\d:\d\d[,.]\d{3} --> \d")
@@ -65,7 +65,8 @@ def _annotated(path: str, head: bytes) -> Annotated | None:
     begin = head.removeprefix(BOM_UTF8)
     if _SRT.match(begin) or _VTT.match(begin):
         kind = "WebVTT" if _VTT.match(begin) else "SRT"
-        return Annotated(path, f"is subtitles ({kind}), and its time codes were read as text", _TEXT_ALONE)
+        fix = _TEXT_ALONE if path == STDIN or compression(path) != "plain" else _lines_of_subtitles(path)
+        return Annotated(path, f"is subtitles ({kind}), and its time codes were read as text", fix)
     lines = begin.replace(b"\r\n", b"\n")
     if _CONLL_U.match(lines):
         fix = sentences_of_conll_u(path) if _TEXT_OF_CONLL_U.search(lines) else _TEXT_ALONE
@@ -76,6 +77,12 @@ def _annotated(path: str, head: bytes) -> Annotated | None:
         fix = "" if table.header else "for the text of one column"
         return Annotated(path, f"looks like {table.format}{named}, and its columns were read as text", fix, options)
     return None
+
+
+def _lines_of_subtitles(path: str) -> str:
+    """How to get the lines of subtitles: without the numbers before time codes, these, and carriage returns."""
+    program = r"sed -E '/^\W*WEBVTT/d; /^\W*[0-9]+\r?$/{N; / --> /d}; / --> /d; s/\r//g'"
+    return f"{program} < {shlex.quote(path)} > {shlex.quote(free_name(f'{Path(path).stem}.txt'))}, and name it"
 
 
 def sentences_of_conll_u(path: str) -> str:
@@ -119,8 +126,7 @@ def _column_of_text(rows: Sequence[Sequence[str]]) -> tuple[list[str], str]:
     """The header of a table, or [], and its column of text: the one with a usual name, else the longest one."""
     first = list(rows[0])
     usual = {name.lower(): name for name in reversed(first) if name.lower() in _USUAL_NAMES}
-    are_names = len({*first}) == len(first) and all(0 < len(name) <= _MAX_NAME_CHARS for name in first)
-    longest = max(range(len(first)), key=lambda column: sum(len(row[column]) for row in rows[1:]))
-    if not usual or not are_names:
+    longest = longest_column(rows[1:])
+    if not usual or not are_names(first):
         return [], str(longest + 1)
     return first, next((usual[name] for name in LIKELY_FIELDS if name in usual), first[longest])

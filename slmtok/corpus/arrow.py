@@ -146,13 +146,21 @@ def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
 def _check_file(file: Any, template: Template, kinds: Mapping[str, object], path: str) -> None:
     """As `_check_columns`, for a file whose text may be in lists or records, as the first row shows."""
     try:
-        _check_columns(template, kinds, path)
+        _check_columns(template, _largest_first(file, kinds), path)
     except MalformedRecord as error:
         fix = _fix_of_nested(file, template, kinds, path)
         if fix is not None:
             error.limit, error.fix = "a column of text", fix
             error.fields.pop("meant", None)
         raise
+
+
+def _largest_first(file: Any, kinds: Mapping[str, object]) -> dict[str, object]:
+    """Columns by their size in the first row group: of several with text, an error proposes the first."""
+    group = file.metadata.row_group(0) if file.num_row_groups else None
+    columns = [group.column(at) for at in range(group.num_columns)] if group else []
+    sizes = {column.path_in_schema: column.total_uncompressed_size for column in columns}
+    return dict(sorted(kinds.items(), key=lambda item: -sizes.get(item[0], 0)))
 
 
 def _fix_of_nested(file: Any, template: Template, kinds: Mapping[str, object], path: str) -> str | None:

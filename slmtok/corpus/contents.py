@@ -42,6 +42,18 @@ _MAX_ZSTD_WINDOW_BYTES = 1 << 27
 """The limit of the engine's decoder."""
 _MAX_ZSTD_LONG_BYTES = 1 << 31
 """The largest window that `zstd --long` writes."""
+_ZIP_MAGIC = b"PK\x03\x04"
+_MAX_TYPE_BYTES = 100
+_TABLE = "save it as CSV in UTF-8 from the spreadsheet program"
+_PROSE = "save it as plain text in UTF-8 from its program"
+_OFFICE = {
+    "xl/workbook.xml": Content("an Excel workbook", _TABLE),
+    ".spreadsheet": Content("an OpenDocument spreadsheet", _TABLE),
+    "word/document.xml": Content("a Word document", _PROSE),
+    ".opendocument.text": Content("an OpenDocument file", _PROSE),
+    "ppt/presentation.xml": Content("a PowerPoint presentation", _PROSE),
+}
+"""Documents that are zip archives: a file in the archive, or the end of its MIME type, and what each is."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
 _OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
@@ -105,6 +117,8 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     # Compressed files are looked at as they are before; parquet is not compressed.
     head = head_of(path, options if not is_parquet else ReadOptions(format="text"))
     content = content_of(head)
+    if content is not None and content.packed and head.startswith(_ZIP_MAGIC):
+        content = _office_document(path) or content
     if is_parquet and content is not GIT_LFS_POINTER:
         content = None
     # A table without a header may begin with a page.
@@ -112,6 +126,19 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     if content is None and is_page and (language := _markup_of(path, head)):
         return Content(language, _FETCH_AGAIN)
     return content
+
+
+def _office_document(path: str) -> Content | None:
+    """The document of an office program that a zip archive is; None for another archive, and for a stream."""
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(path) as archive:
+            names = {*archive.namelist()}
+            kind = archive.read("mimetype")[:_MAX_TYPE_BYTES] if "mimetype" in names else b""
+    except (OSError, BadZipFile, RuntimeError, ValueError, NotImplementedError):
+        return None
+    return next((each for mark, each in _OFFICE.items() if mark in names or kind.endswith(mark.encode())), None)
 
 
 def _is_without_size(path: str) -> bool:
@@ -335,13 +362,17 @@ def refuse_counts(paths: Sequence[str]) -> None:
             )
 
 
-def markup_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str] | None:
-    """The first source that is read as text and is a page or document of markup, and its language; else None."""
+def markup_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str, int] | None:
+    """The first source that is read as text and is a page or document of markup, its language and how many more are.
+
+    None where none is. Of a large corpus the first files are looked at.
+    """
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    found = ((path, _markup_of(path, head_of(path, options))) for path in texts)
-    return next(((path, language) for path, language in found if language), None)
+    found = ((path, language) for path in texts if (language := _markup_of(path, head_of(path, options))))
+    first = next(found, None)
+    return None if first is None else (*first, sum(language == first[1] for _, language in found))
 
 
 _MARKUP = re.compile(rb"<(\?xml|!doctype html|html)[\s>]", re.IGNORECASE)
@@ -415,9 +446,10 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
         fix = (_remedy(path, content.read_by),)
-    elif len(found) < number:
+    if len(found) < number and (content.read_by is None or content in _OFFICE.values()):
         globs = dict.fromkeys("*" + Path(name).suffix if Path(name).suffix else Path(name).name for name in found)
-        fix = (Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs))),)
+        exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))
+        fix = (exclude,) if content.read_by is None else (*fix, ", or ", exclude)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
         fix = (UNPACK, *((", or ", *fix) if len(found) < number else ()))
     if content.integers and len(found) == number and path != STDIN:

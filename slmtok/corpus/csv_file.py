@@ -14,13 +14,15 @@ import io
 import os
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice, tee
 from typing import TYPE_CHECKING
 
 from slmtok.corpus.streams import UTF_8, bare_suffix, document_too_large, open_bytes
 from slmtok.corpus.suffixes import format_of_name
-from slmtok.corpus.tables import Header
+from slmtok.corpus.tables import Header, longest_column
 from slmtok.corpus.template import SKIP, located, template_of
-from slmtok.errors import MalformedRecord, Setting
+from slmtok.errors import MalformedRecord, Setting, SlmtokError
 from slmtok.files import read_file
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from slmtok.options import ReadOptions
 
 _MAX_VALUE_CHARS = (1 << 31) - 1
+_MAX_ROWS = 100
+"""Rows at the beginning of a table with other marks, in which the column of the text is looked for."""
 
 
 def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
@@ -44,7 +48,7 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
                 lines.size, first_line = 0, lines.number + 1
                 row = [value.encode("utf-8", "surrogateescape") for value in next(rows)]
                 if row and header is None:
-                    header = _header(row, options, path, first_line)
+                    header = _header(row, options, path, first_line, rows)
                     row = row if header.is_record else []
                 if not row or header is None:
                     continue
@@ -122,11 +126,18 @@ def rewritten(path: str, mark: str, output: str, encoding: str = UTF_8) -> str:
     return f'{environment} python -c "{program}" < {shlex.quote(path)} > {shlex.quote(output)}'
 
 
-def _header(row: list[bytes], options: ReadOptions, path: str, line: int) -> Header:
+def _following(rows: Iterator[list[str]]) -> Iterator[list[bytes]]:
+    """The rows behind the first, as far as they can be read."""
+    with suppress(csv.Error, SlmtokError):
+        yield from ([value.encode("utf-8", "surrogateescape") for value in row] for row in rows)
+
+
+def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: Iterator[list[str]]) -> Header:
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
     template = template_of(options)
+    following, behind = tee(_following(rows))
     try:
-        return Header.of(row, template, f"{path}, line {line:,}")
+        return Header.of(row, template, f"{path}, line {line:,}", following)
     except MalformedRecord as error:
         text = b",".join(row)
         if (fix := format_of_name(path, options)) and (len(row) == 1 or bare_suffix(path) == ".tsv"):
@@ -134,7 +145,9 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int) -> Hea
         elif b"\t" in text and not _has_quotes(path):
             columns = text.split(b"\t")
             is_named = template.fields[0].encode() in columns or template.numbered
-            key = (" ", Setting("text_key", str(len(columns)))) if not is_named and template.source is None else ()
+            others = [b",".join(row).split(b"\t") for row in islice(behind, _MAX_ROWS)]
+            number = str(longest_column([each for each in others if len(each) == len(columns)] or [columns]) + 1)
+            key = (" ", Setting("text_key", number)) if not is_named and template.source is None else ()
             error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
         elif len(row) == 1 and (mark := next((each for each in "\t;|" if each.encode() in text), None)):
             command = rewritten(path, mark, f"{path.removesuffix('.csv')}-comma.csv", options.encoding)

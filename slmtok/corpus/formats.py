@@ -193,14 +193,14 @@ def check_fields(
     paths: Iterable[str],
     options: ReadOptions,
     records_in: Callable[[], str | None] = lambda: None,
-    markup_in: Callable[[], tuple[str, str] | None] = lambda: None,
+    markup_in: Callable[[], tuple[str, str, int] | None] = lambda: None,
     *,
     is_key_given: bool = False,
 ) -> None:
     """Raises `OptionError` for options of one kind of source that the corpus does not have.
 
     records_in: the format of records that are read as text, because no name has it, by their content.
-    markup_in: a source that is read as text and has markup, and its language. is_key_given: whether the key was named,
+    markup_in: what `contents.markup_among` finds. is_key_given: whether the key was named,
     which may equal the default.
     """
     paths = list(paths)

@@ -34,6 +34,12 @@ def glob_of_folder(glob: str, paths: Iterable[str]) -> str | None:
     return None if not held else direct if all(matches(path, direct) for path in held) else below
 
 
+def glob_of_suffix(glob: str, paths: Iterable[str]) -> str | None:
+    """The glob for the files of a suffix, `.txt` or `txt`; None where none of these files has it."""
+    meant = f"*.{glob.removeprefix('.')}"
+    return meant if "/" not in glob and any(matches(path, meant) for path in paths) else None
+
+
 def expand(pattern: str) -> list[str]:
     """The paths that a glob matches, as `glob.glob(pattern, recursive=True)` gives them, each once and in no order.
 

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.nested_texts import fix_of_nested
+from slmtok.corpus.nested_texts import fix_of_nested, fix_of_values, is_object_of_texts
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, Template, encode, located, template_of
@@ -70,11 +70,19 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
                 if template.is_held_by(record) and any(_has_text(each, template) for each in records):
                     error.fix = SKIP
                     error.fields.pop("meant", None)
+                elif template.source is None and _is_texts(values, record, error) and path.endswith(".json"):
+                    error.fix = fix_of_values(path, template.fields[0])
                 elif is_array and isinstance(record, dict) and (fix := fix_of_nested(path, ".json", template, record)):
                     error.fix = fix
                     error.fields.pop("meant", None)
                 raise located(error, path, record=number) from None
             skipped.records += 1
+
+
+def _is_texts(values: list[Any], record: object, error: MalformedRecord) -> bool:
+    """Whether the only value of a file is an object of texts, of which the error means none by its key."""
+    is_alone = len(values) == 1 and record is values[0] and error.fields.get("meant") is None
+    return is_alone and isinstance(record, dict) and is_object_of_texts(record)
 
 
 def _has_text(record: object, template: Template) -> bool:

@@ -90,6 +90,13 @@ def misread_as(head: bytes, encoding: str) -> tuple[str, ...]:
     return tuple(name for name in likely_encodings(head) if text_codec(name) not in _LATIN)
 
 
+def controls_of_cp1252(head: bytes, encoding: str) -> int:
+    """The control characters of Latin-1, as which text in cp1252 with these first bytes is read; 0 for other text."""
+    if text_codec(encoding) not in _LATIN[:2] or likely_encodings(head) != ("cp1252",):
+        return 0
+    return len(_C1.findall(head))
+
+
 def what_reads_in(names: tuple[str, ...]) -> str:
     """What is known of text that may be in these encodings; the option that names one follows."""
     if not names:

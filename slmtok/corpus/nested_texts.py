@@ -84,6 +84,18 @@ def _as_text(source: str, key: str, text: str) -> str:
     return _as_texts(source, {key: text}, keeps_others=False)
 
 
+def is_object_of_texts(record: Mapping[str, object]) -> bool:
+    """Whether an object holds a text under each of several keys, so that none of these is a field of all texts."""
+    return len(record) > 1 and all(isinstance(value, str) for value in record.values())
+
+
+def fix_of_values(source: str, key: str) -> str:
+    """The command that writes each value of the object in `source` as a record with the field `key`."""
+    rows = f"({{{key!r}: text}} for text in json.load(sys.stdin).values())"
+    program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
+    return converted(source, "text", f"python -c {shlex.quote(program)}")
+
+
 def _as_texts(source: str, texts: Mapping[str, str], *, keeps_others: bool) -> str:
     """The same for several fields; `keeps_others` keeps the other fields of a row."""
     fields = ", ".join([*["**row"] * keeps_others, *(f"{key!r}: {text}" for key, text in texts.items())])

@@ -11,7 +11,9 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +33,8 @@ MAX_SHOWN = 120
 """Characters of a path that does not exist; a longer one is probably text."""
 _USUAL = (".txt", ".md", ".jsonl", ".csv", ".tsv", ".parquet", ".counts")
 """Suffixes that are suggested for a file that does not exist; `.json` is mostly a tokenizer or a result."""
+_MAX_LISTED = 1000
+"""Files below a folder without files that are looked at for their suffixes."""
 _TEXT_FIX = "for text itself name - and pipe it in; in Python slmtok.Texts(texts)"
 _TEXTS_FIX = "to train on texts instead of files: slmtok.Texts(texts)"
 _CHECK_FIX = "check the name; paths are relative to the working folder"
@@ -171,7 +175,10 @@ def _missing(path: str) -> MissingInput:
         return MissingInput(fact, where=f"there is no folder {str(folder)!r}", fix=fix, path=path)
     if not magic and (meant := similar_file(path)):
         return MissingInput(fact, where=place, fix=meant, path=path)
-    endings = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file())
+    endings, has = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file()), "has"
+    if magic and not endings and (below := Counter(_endings_below(folder))):
+        place, has = "its folders" if folder == Path() else f"the folders in {folder}/", "have"
+        folder, endings = folder / "**", below
     if not endings:
         return MissingInput(fact, where=f"{place} has no files", fix=fix, path=path)
     # Of what a corpus may be made of, those of the name that was meant come first, then the most frequent.
@@ -192,7 +199,14 @@ def _missing(path: str) -> MissingInput:
     meant = path.removesuffix(wanted) + ending if wanted and Path(path).stem != "*" else ""
     named = [meant] if meant and glob.glob(meant) else [f"{folder}/*{ending}"] if is_meant else []  # noqa: PTH207
     fix = repr(named[0]) if magic and named else fix
-    return MissingInput(fact, where=f"{place} has {files} ending {ending}", fix=fix, path=path)
+    return MissingInput(fact, where=f"{place} {has} {files} ending {ending}", fix=fix, path=path)
+
+
+def _endings_below(folder: Path) -> Iterator[str]:
+    """The endings of the first files in the folders of a folder."""
+    with suppress(OSError):
+        entries = (entry for each in sorted(folder.iterdir()) if each.is_dir() for entry in each.iterdir())
+        yield from (_ending(entry.name) for entry in islice(entries, _MAX_LISTED) if entry.is_file())
 
 
 def _ending(name: str) -> str:

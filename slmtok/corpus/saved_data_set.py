@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from slmtok.errors import Unreadable
+from slmtok.errors import MissingInput, Unreadable
 from slmtok.files import read_limited
 
 _STATES = ("state.json", "*/state.json")
@@ -19,7 +19,7 @@ _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 
 
 def check_saved(folder: str) -> None:
-    """Raises `Unreadable` for files outside of the folder and for compressed batches."""
+    """Raises `Unreadable` for files outside of the folder and compressed batches, `MissingInput` for absent files."""
     for state in sorted(path for pattern in _STATES for path in Path(folder).glob(pattern)):
         for name in _data_files(state):
             if Path(name).name != name:
@@ -30,18 +30,35 @@ def check_saved(folder: str) -> None:
                     fix="save it again: datasets.load_from_disk(folder).save_to_disk(copy), if you trust it",
                     path=str(state),
                 )
+            if not state.with_name(name).is_file():
+                raise MissingInput(
+                    f"the data set {str(state.parent)!r} lacks {name}, which its {state.name} names",
+                    where=str(state),
+                    fix="copy the folder again, with all of its files, from where it was saved",
+                    path=str(state),
+                )
             _check_batches(state.with_name(name))
 
 
 def _data_files(state: Path) -> list[str]:
-    listed = json.loads(read_limited(state, "metadata"))["_data_files"]
-    return [str(entry["filename"]) for entry in listed]
+    try:
+        listed = json.loads(read_limited(state, "metadata"))["_data_files"]
+        return [str(entry["filename"]) for entry in listed]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "it lists no files of data"
+        raise Unreadable(
+            f"{str(state)!r} is not as datasets.save_to_disk writes it: {reason}",
+            where=str(state),
+            limit="JSON with the names of the files of a data set",
+            fix="copy the folder again, with all of its files, from where it was saved",
+            path=str(state),
+        ) from None
 
 
 def _check_batches(path: Path) -> None:
     import pyarrow as pa
 
-    if not path.is_file() or not path.stat().st_size:
+    if not path.stat().st_size:
         return
     with pa.memory_map(str(path)) as source:
         for number, message in enumerate(pa.ipc.MessageReader.open_stream(source)):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
+from itertools import islice
 
 from slmtok.corpus.template import LIKELY_FIELDS, SKIP, Template, repeated_column
-from slmtok.errors import MalformedRecord, Setting, suggestion
+from slmtok.errors import MalformedRecord, Message, Setting, suggestion
 
 _MAX_SHOWN = 24
 """Characters of a value of a table in a message."""
+_MAX_NAME_CHARS = 40
+_MAX_ROWS = 100
+"""Rows at the beginning of a table by which the column of its text is known."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,11 @@ class Header:
     columns: tuple[int, ...]
 
     @classmethod
-    def of(cls, names: Sequence[bytes], template: Template, where: str) -> Header:
-        """The header with these names. Raises `MalformedRecord` for a field of the template that is not there once."""
+    def of(cls, names: Sequence[bytes], template: Template, where: str, rows: Iterable[Sequence[bytes]] = ()) -> Header:
+        """The header with these names. Raises `MalformedRecord` for a field of the template that is not there once.
+
+        rows: those behind the header, by which the error proposes a column.
+        """
         if template.numbered:
             columns = [int(name) - 1 for name in template.fields]
             if max(columns) >= len(names):
@@ -40,25 +47,7 @@ class Header:
             if read.count(name) > 1:
                 raise repeated_column(name, read.count(name), where)
             if name not in known:
-                shown = ", ".join(map(short, known))
-                likely = next((each for each in LIKELY_FIELDS if each in known and each not in template.fields), None)
-                meant = suggestion(name, known) or likely
-                if several := template.of_listed(known):
-                    fact = f"the first row names no column {name!r} (it has: {shown})"
-                    raise MalformedRecord(fact, where=where, limit=(Setting("text_key"), " is one field"), fix=several)
-                is_key, key = template.source is None, meant or "NAME"
-                numbers = (Setting("text_key", f"{len(names)}"), ", or ", Setting("text_template", "{1} {2}"))
-                raise MalformedRecord(
-                    f"the first row names no column {name!r} (it has: {shown})",
-                    where=where,
-                    fix=(
-                        Setting("text_key", key) if is_key else template.with_field(name, key),
-                        "" if meant else ", the one of these that holds the text",
-                        "; where the first row is text too, the number of a column: ",
-                        *(numbers[: 3 if len(names) > 1 else 1] if is_key else numbers[2:]),
-                    ),
-                    meant=meant if is_key else None,
-                )
+                raise _missing_column(name, read, template, where, rows)
         return cls(template, len(names), tuple(known[name] for name in template.fields))
 
     @property
@@ -72,6 +61,47 @@ class Header:
             fact = f"the row has {_count(len(row))}, the first one {self.width}"
             raise MalformedRecord(fact, fix=("repair the row, or ", *SKIP))
         return self.template.fill([row[column] for column in self.columns])
+
+
+def _missing_column(
+    name: str, names: Sequence[str], template: Template, where: str, rows: Iterable[Sequence[bytes]]
+) -> MalformedRecord:
+    """The error for a table whose first row, `names`, lacks a field of the template."""
+    shown = ", ".join(map(short, names))
+    fact = f"the first row names no column {name!r} (it has: {shown})"
+    if several := template.of_listed(names):
+        return MalformedRecord(fact, where=where, limit=(Setting("text_key"), " is one field"), fix=several)
+    likely = next((each for each in LIKELY_FIELDS if each in names and each not in template.fields), None)
+    meant = suggestion(name, names) or likely
+    following = [row for row in islice(rows, _MAX_ROWS) if len(row) == len(names)]
+    at = names.index(meant) if meant else longest_column(following or [names])
+    number = Setting("text_key", str(at + 1))
+    longest = "" if meant else ", the column with the longest values"
+    if template.source is not None:
+        fix: Message = (
+            template.with_field(name, meant or "NAME"),
+            "" if meant else ", the one of these that holds the text",
+            "; where the first row is text too, the number of a column: ",
+            Setting("text_template", "{1} {2}"),
+        )
+    elif following and not meant and not are_names(names):
+        fix = (number, longest)
+    elif following or meant:
+        fix = (Setting("text_key", names[at]), longest, "; where the first row is text too, its number: ", number)
+    else:
+        fix = (Setting("text_key", "NAME"), ", the one of these that holds the text; or its number, as in ", number)
+    return MalformedRecord(fact, where=where, fix=fix, meant=meant if template.source is None else None)
+
+
+def are_names(row: Sequence[str]) -> bool:
+    """Whether the first row of a table may name its columns: different, short values, of which none is a number."""
+    return len({*row}) == len(row) and all(0 < len(name) <= _MAX_NAME_CHARS and not name.isdecimal() for name in row)
+
+
+def longest_column(rows: Iterable[Sequence[Sized]]) -> int:
+    """The index of the column with the longest values in rows of equal width."""
+    columns = [*zip(*rows, strict=True)]
+    return max(range(len(columns)), key=lambda at: sum(map(len, columns[at])))
 
 
 _NUMBER = re.compile(r"(?<!\{)\{(\d+)(?=[|}])", re.ASCII)

@@ -149,7 +149,9 @@ class Template:
             return MalformedRecord(fact, fix=(self.with_field(name, likely),))
         if not texts:
             return MalformedRecord(fact, fix=SKIP)
-        fix: tuple[str | Setting, ...] = (Setting("text_key", likely or texts[0]), "" if likely else ", for instance,")
+        # A text is longer than what names or classes it.
+        meant = likely or max(texts, key=lambda key: len(str(record[key])))
+        fix: tuple[str | Setting, ...] = (Setting("text_key", meant), "" if likely else ", for instance,")
         if kind == "fields":
             # Earlier records may have had the field.
             fix = (*fix, " if all records have it, else ", Setting("skip_malformed", True))

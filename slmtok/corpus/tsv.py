@@ -64,12 +64,13 @@ class _Parser:
             if names is not None:
                 where = f"{self._source}, line {number:,}"
                 self._refuse_comments(names, lines, where)
-                return number, self._header_of(names, where)
+                return number, self._header_of(names, where, lines)
         return None
 
-    def _header_of(self, names: list[bytes], where: str) -> Header:
+    def _header_of(self, names: list[bytes], where: str, lines: Iterable[tuple[int, bytes]]) -> Header:
+        rows = (row for number, line in lines if (row := _columns(line, number)) is not None)
         try:
-            return Header.of(names, template_of(self._options), where)
+            return Header.of(names, template_of(self._options), where, rows)
         except MalformedRecord as error:
             if len(names) == 1 and (fix := format_of_name(self._source, self._options)):
                 error.fix = fix

@@ -137,7 +137,10 @@ CASES = {
     "probe run --lr 1e-3 --n 5": (2, "fix:   use --samples 5\n"),
     "batches run --steps 3": (2, "fix:   use --n 3\n"),
     "config --lr 1e-3": (2, "fix:   use --set optim.lr=1e-3\n"),
-    "ablate a b --steps 3 --learning-rate 1e-3": (2, "slm ablate a b --budget steps=3 --set optim.lr=1e-3; besides, "),
+    "ablate a b --steps 3 --learning-rate 1e-3": (
+        2,
+        "; with that mended: slm ablate a b --budget steps=3 --set optim.lr=1e-3\n",
+    ),
     "ablate a b --seed 3": (2, "fix:   leave it out: --seeds N takes the seeds from 0 on, the same for each arm\n"),
     "sample run/checkpoints/step-9 hi": (1, "fix:   slm sample run --step 4 hi\n"),
     "demo --minutes 2": (2, "fix:   slm demo --budget time=2min\n"),

@@ -47,7 +47,9 @@ def test_what_is_named_twice_or_absent_is_mended_as_well(slmtok, here, line, fix
     }.items(),
 )
 def test_what_else_is_wrong_is_said(slmtok, here, line, fix):
-    assert f"; besides, {fix}" in fix_of(slmtok(*line.split()))
+    found = fix_of(slmtok(*line.split()))
+    # Behind the line, pasted with it, the shell would run the prose.
+    assert found.startswith(f"besides, {fix}") and "; with that mended: slmtok " in found
 
 
 @pytest.mark.parametrize(
@@ -146,10 +148,10 @@ def test_a_word_that_names_no_file_is_no_further_text(slmtok, here):
 
 def test_an_input_of_another_kind_is_said(slmtok, here):
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "other.json").code == 0
-    assert "; besides, 'other.lock' is the lock of a tokenizer of slmtok, not text" in fix_of(
+    assert "besides, 'other.lock' is the lock of a tokenizer of slmtok, not text" in fix_of(
         slmtok("trian", "other.lock", "--vocab", "280", "-o", "x.json")
     )
-    assert "; besides, 'a.txt' is not a tokenizer" in fix_of(slmtok("slcie", "a.txt", "--vocab", "270", "-o", "x.json"))
+    assert "besides, 'a.txt' is not a tokenizer" in fix_of(slmtok("slcie", "a.txt", "--vocab", "270", "-o", "x.json"))
 
 
 def test_the_text_of_an_argument_is_not_divided(slmtok, here):

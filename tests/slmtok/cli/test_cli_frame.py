@@ -69,7 +69,8 @@ def test_unknown_command_suggests_only_what_is_surely_meant(slmtok):
     assert ran.err == (
         "error: unknown command 'trian'; did you mean 'train'?\n"
         f"  limit: commands: {names}\n"
-        "  fix:   slmtok train corpus.txt --vocab 300; besides, there is no file or folder 'corpus.txt'\n"
+        "  fix:   besides, there is no file or folder 'corpus.txt'; "
+        "with that mended: slmtok train corpus.txt --vocab 300\n"
     )
     ran = slmtok("frobnicate")
     assert ran.code == 2
@@ -151,7 +152,8 @@ def test_missing_values_and_arguments(slmtok):
     assert (ran.code, ran.err) == (
         2,
         "error: --vocab is missing\n"
-        "  fix:   slmtok train a.txt --vocab 8192 --allow-smaller; besides, there is no file or folder 'a.txt'\n",
+        "  fix:   besides, there is no file or folder 'a.txt'; with that mended: "
+        "slmtok train a.txt --vocab 8192 --allow-smaller\n",
     )
     ran = slmtok("encode")
     assert ran.code == 2

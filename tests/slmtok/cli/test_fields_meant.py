@@ -81,3 +81,43 @@ def test_a_key_that_equals_the_default_names_a_field_too(files, line):
     again = files("count", "tab.txt", "--text-key", "text", "--format", "tsv", "-o", "x", "--json").json["result"]
     assert again["documents"] == len(ROWS)
     assert files("count", "good.jsonl", "--text-key", "text", "-o", "y").code == 0
+
+
+LONG = [f"Maria opened the old box number {at}, and the children sang" for at in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "meant"),
+    [
+        ("a.csv", "Id,Review,Stars", "--text-key Review"),
+        ("a.tsv", "Id\tReview\tStars", "--text-key Review"),
+        ("b.csv", "", "--text-key 2"),
+        ("b.tsv", "", "--text-key 2"),
+    ],
+)
+def test_the_column_with_the_longest_values_is_proposed(slmtok, name: str, first: str, meant: str) -> None:
+    """Another column is read without a word: labels and numbers would be learned."""
+    with Path(name).open("w") as file:
+        file.write(f"{first}\n" if first else "")
+        mark = "," if name.endswith(".csv") else "\t"
+        csv.writer(file, delimiter=mark, lineterminator="\n").writerows([n, text, "pos"] for n, text in enumerate(LONG))
+    if name.endswith(".tsv"):
+        Path(name).write_text(Path(name).read_text().replace('"', ""))
+    fix = fix_of(slmtok("count", name, "-o", "x"))
+    assert fix.startswith(f"{meant}, the column with the longest values") and "--text-key 3" not in fix
+    result = slmtok("count", name, *meant.split(), "-o", "x", "--json").json["result"]
+    assert result["bytes"] == sum(map(len, LONG))
+
+
+def test_the_longest_field_is_proposed(slmtok) -> None:
+    rows = [{"id": f"a{at}", "review": text, "source": "web"} for at, text in enumerate(LONG)]
+    Path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert fix_of(slmtok("count", "a.jsonl", "-o", "x")).startswith("--text-key review, for instance,")
+
+
+def test_the_largest_column_of_parquet_is_proposed(slmtok) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(
+        pa.table({"id": [f"a{at}" for at in range(20)], "review": LONG, "source": ["web"] * 20}), "a.parquet"
+    )
+    assert fix_of(slmtok("count", "a.parquet", "-o", "x")) == "--text-key review, for instance,"

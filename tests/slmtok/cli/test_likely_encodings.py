@@ -93,3 +93,26 @@ def test_a_file_that_ends_in_the_middle_of_a_character_is_not_in_another_encodin
     Path("cut.txt").write_bytes((TEXTS["French"] * 30).encode() + "é".encode()[:1])
     ran = slmtok("count", "cut.txt", "-o", "a.counts")
     assert ran.err.endswith("; cut.txt ends in the middle of a character: fetch it again\n")
+
+
+def test_quotes_of_windows_are_control_characters_in_latin_1(slmtok):
+    """Each of them would be learned as a character that no text has."""
+    Path("a.txt").write_bytes((TEXTS["English"] * 40).encode("cp1252"))
+    ran = slmtok("count", "a.txt", "--encoding", "latin-1", "-o", "x.counts")
+    fact = "note: a.txt reads as words in cp1252, and near its beginning 200 bytes of it are control characters in "
+    assert f"{fact}iso8859-1; run it again with --encoding cp1252 --force\n" in ran.err
+    assert "control characters" not in slmtok("count", "a.txt", "--encoding", "cp1252", "-o", "x.counts", "--force").err
+    Path("b.txt").write_bytes((TEXTS["French"] * 40).encode("latin-1"))
+    assert "control characters" not in slmtok("count", "b.txt", "--encoding", "latin-1", "-o", "y.counts").err
+
+
+@pytest.mark.parametrize(("language", "encoding"), [("Russian", "cp1251"), ("Arabic", "cp1256")])
+def test_the_encoding_is_the_cause_of_a_small_corpus(slmtok, language, encoding):
+    """The number of ids that its bytes support is no size of a tokenizer of the text."""
+    Path("a.txt").write_bytes((TEXTS[language] * 40).encode(encoding))
+    ran = slmtok("train", "a.txt", "--vocab", "900", "-o", "tok.json")
+    cause = f"  limit: a.txt is not UTF-8, and its bytes were kept: it reads as words in {encoding}\n"
+    assert f"{cause}  fix:   --encoding {encoding}\n" in ran.err
+    Path("b.txt").write_text(TEXTS[language])
+    ran = slmtok("train", "a.txt", "b.txt", "--vocab", "900", "-o", "tok.json")
+    assert "--allow-smaller" in ran.err and "--encoding" not in ran.err

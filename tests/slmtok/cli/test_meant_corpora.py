@@ -38,7 +38,7 @@ def note_of(slmtok, line: str, about: str) -> str:
 def run_named(note: str) -> str:
     """Runs the command of a note, and gives the file that it writes and names."""
     command, _, named = note.rpartition(": ")[2].rpartition(", and ")
-    assert named == "name it"
+    assert named == "name it, with --force"
     subprocess.run(command, shell=True, check=True)
     return command.rpartition(" > ")[2]
 
@@ -185,3 +185,55 @@ def test_records_of_stdin_that_are_encoded_as_text_are_noted(slmtok, domains) ->
     assert slmtok(*shlex.split(TRAIN)).code == 0
     ran = slmtok("encode", "-", "-t", "tok.json", stdin=f'{{"text": "{SENTENCE}"}}\n'.encode() * 3)
     assert "stdin was encoded as it is, JSON included; run it again with --format jsonl" in ran.err
+
+
+def test_a_suffix_as_a_glob(slmtok, domains) -> None:
+    Path("zh/notes.md").write_text(SENTENCE)
+    for given in (".md", "md"):
+        note = note_of(slmtok, f"count zh fi --exclude {given} -o new.counts --force", "matches no file")
+        assert note.endswith("; run it again with --exclude '*.md' --force for the files of that suffix")
+    ran = slmtok("count", "zh", "fi", "--exclude", "*.md", "-o", "new.counts", "--force", "--json")
+    assert ran.json["result"]["documents"] == 2 and not ran.json["warnings"][1:]
+
+
+def test_a_glob_of_a_folder_whose_files_are_one_level_below(slmtok, domains) -> None:
+    Path("texts").mkdir()
+    Path("zh").rename("texts/zh")
+    assert fix_of(slmtok, "count '*.text' -o x.counts") == "'**/*.txt'"
+    ran = slmtok("count", "texts/*.text", "-o", "x.counts")
+    assert "  where: the folders in texts/ have 1 file ending .txt\n  fix:   'texts/**/*.txt'\n" in ran.err
+    assert slmtok("count", "texts/**/*.txt", "-o", "x.counts").code == 0
+
+
+def test_all_weights_are_mended_at_once(slmtok, domains) -> None:
+    domain = "--domain 'zh=zh/*' --domain 'fi=fi/*'"
+    fix = fix_of(slmtok, f"{TRAIN} {domain} --mix zh=50% --mix fi=0,5")
+    meant, _, reason = fix.partition(", ")
+    assert meant == "--mix zh=0.5 --mix fi=0.5" and reason.endswith("are no shares of the corpus")
+    assert slmtok(*shlex.split(f"{TRAIN} {domain} {meant}")).code == 0
+    fix = fix_of(slmtok, f"{TRAIN} {domain} --mix zh=50% --mix fi=much --force")
+    assert fix.startswith("--mix zh=0.5, which")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("hash:0.5", "--val hash:50%, or --val hash:0.5%"),
+        ("tail:0.1", "--val tail:10%, or --val tail:0.1%"),
+        ("tail:10", "--val tail:10%"),
+    ],
+)
+def test_a_share_without_its_sign_has_both_readings(slmtok, domains, given: str, meant: str) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    assert fix_of(slmtok, f"pack zh fi -t tok.json --val {given} -o packed") == meant
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("{title} {body", "{title} {body}"), ("{title {body}", "{title} {body}"), ("title}: {body}", "{title}: {body}")],
+)
+def test_the_braces_of_each_field_are_completed(slmtok, given: str, meant: str) -> None:
+    Path("a.jsonl").write_text('{"title": "A story", "body": "It rained."}\n')
+    fix = fix_of(slmtok, f"count a.jsonl --text-template '{given}' -o x.counts")
+    assert fix == f"--text-template '{meant}'"
+    assert slmtok("count", "a.jsonl", *shlex.split(fix), "-o", "x.counts").code == 0

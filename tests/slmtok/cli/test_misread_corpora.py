@@ -6,6 +6,7 @@ import gzip
 import json
 import shlex
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -150,7 +151,7 @@ def test_quotes_of_tsv_are_named(slmtok) -> None:
     ran = slmtok("count", "quoted.tsv", "-o", "x.counts")
     fact = "note: the texts in the first rows of quoted.tsv are in quotes, which .tsv keeps as text; "
     note = next(each for each in ran.err.splitlines() if each.startswith(fact))
-    command = note.removeprefix(fact).removesuffix(", and name it")
+    command = note.removeprefix(fact).removesuffix(", and name it, with --force")
     subprocess.run(command, shell=True, check=True)
     ran = slmtok("count", "quoted.csv", "-o", "y.counts", "--json")
     assert ran.json["result"]["bytes"] == sum(len(f'He said "hi", {row}') for row in ROWS)
@@ -179,3 +180,56 @@ def test_a_separator_with_white_space_that_the_text_lacks(slmtok) -> None:
     ran = slmtok("count", "eot.txt", "--separator", "<|endoftext|>", "-o", "x.counts", "--force", "--json")
     assert ran.json["result"]["documents"] == len(ROWS)
     assert "white space" not in slmtok("count", "eot.txt", "--separator", "NOPE\\n", "-o", "y.counts").err
+
+
+def test_an_object_of_texts_is_written_as_records(slmtok) -> None:
+    Path("dict.json").write_text(json.dumps({f"doc{number}": row for number, row in enumerate(ROWS)}))
+    said = "note: dict.json is one JSON object with texts, and its JSON was read as text; "
+    ran = slmtok("count", "dict.json", "-o", "x.counts")
+    note = next(each.removeprefix(said) for each in ran.err.splitlines() if each.startswith(said))
+    fix = fix_of(slmtok, "count dict.json --format json -o new.counts")
+    assert note == f"{fix}, with --force"
+    command, _, named = fix.rpartition(", and ")
+    assert named == "name it"
+    subprocess.run(command, shell=True, check=True)
+    result = slmtok("count", "dict-text.jsonl", "-o", "new.counts", "--json").json["result"]
+    assert (result["documents"], result["bytes"]) == (len(ROWS), sum(map(len, ROWS)))
+    Path("one.json").write_text(json.dumps({"title": "A story", "text": " ".join(ROWS)}))
+    ran = slmtok("count", "one.json", "-o", "x.counts", "--force")
+    assert "its JSON was read as text; run it again with --format json --force\n" in ran.err
+    for text in ('{"greeting": "hello", "bye": "so long"}', json.dumps({"a": ROWS, "b": ROWS[0]})):
+        Path("settings.json").write_text(text)
+        assert "read as text" not in slmtok("count", "settings.json", "-o", "x.counts", "--force").err
+
+
+def write_archive(name: str, *files: str, kind: str = "") -> None:
+    with zipfile.ZipFile(name, "w") as archive:
+        for file in files:
+            archive.writestr(file, kind if file == "mimetype" else "<?xml version='1.0'?>")
+
+
+def test_documents_of_office_programs_are_named(slmtok) -> None:
+    for name in ("sheet.csv", "sheet.xlsx", "sheet"):
+        write_archive(name, "[Content_Types].xml", "_rels/.rels", "xl/workbook.xml", "xl/sharedStrings.xml")
+        assert fix_of(slmtok, f"count {name} -o x.counts").startswith("save it as CSV in UTF-8 from the spreadsheet")
+        assert f"'{name}' is an Excel workbook, not " in slmtok("count", name, "-o", "x.counts").err
+    write_archive("a.docx", "[Content_Types].xml", "word/document.xml")
+    write_archive("a.ods", "mimetype", "content.xml", kind="application/vnd.oasis.opendocument.spreadsheet")
+    for name, what in (("a.docx", "a Word document"), ("a.ods", "an OpenDocument spreadsheet")):
+        assert f"'{name}' is {what}, not text" in slmtok("count", name, "-o", "x.counts").err
+    write_archive("texts.zip", "a.txt", "b.txt")
+    Path("texts.zip").rename("texts.txt")
+    assert fix_of(slmtok, "count texts.txt -o x.counts").startswith("unpack it and name its files")
+    Path("folder").mkdir()
+    Path("sheet.xlsx").rename("folder/sheet.xlsx")
+    Path("folder/a.txt").write_text(SENTENCE)
+    assert "--exclude '*.xlsx'" in fix_of(slmtok, "count folder -o x.counts")
+
+
+def test_pages_are_counted(slmtok) -> None:
+    Path("site").mkdir()
+    for number in range(3):
+        Path(f"site/{number}.html").write_text(f"<html><p>{ROWS[number]}</p></html>")
+    err = slmtok("count", "site", "-o", "x.counts").err
+    fact = "note: site/0.html and 2 more files are HTML, and their tags were read as text; "
+    assert f"{fact}name files with their text alone, with --force\n" in err

@@ -62,12 +62,13 @@ def test_the_counts_of_a_folder_are_merged(slmtok, here: Path) -> None:
 def test_the_column_of_a_table(slmtok, here: Path) -> None:
     Path("t.csv").write_text("id,Review,content\n1,the cat,the dog\n")
     line = ["count", "t.csv", "-o", "t.counts"]
-    number = "; where the first row is text too, the number of a column: --text-key 3, or --text-template '{1} {2}'"
-    assert fix_of(slmtok(*line)) == f"--text-key content{number}"
-    assert fix_of(slmtok(*line, "--text-key", "review")) == f"--text-key Review{number}"
+    number = "; where the first row is text too, its number: --text-key"
+    assert fix_of(slmtok(*line)) == f"--text-key content{number} 3"
+    assert fix_of(slmtok(*line, "--text-key", "review")) == f"--text-key Review{number} 2"
     assert slmtok(*line, "--text-key", "Review").code == 0
-    Path("t.csv").write_text("id,a,b\n1,the cat,the dog\n")
-    assert fix_of(slmtok(*line, "--force")) == f"--text-key NAME, the one of these that holds the text{number}"
+    Path("t.csv").write_text("id,a,b\n1,the cat,the old dog\n")
+    longest = "--text-key b, the column with the longest values"
+    assert fix_of(slmtok(*line, "--force")) == f"{longest}{number} 3"
 
 
 def test_a_part_of_a_run(slmtok, here: Path) -> None:

@@ -174,8 +174,8 @@ def test_a_file_that_begins_with_a_dash(slmtok, here: Path) -> None:
 
 def test_a_list_of_files_of_another_tool_with_one_that_is_missing(slmtok, here: Path) -> None:
     ran = slmtok("train", "--input=a.txt,nope.txt", "--model_prefix=m", "--vocab_size=290")
-    line, _, more = fix_of(ran).partition("; ")
-    assert line == "slmtok train a.txt nope.txt -o m.json --vocab_size=290"
+    more, _, line = fix_of(ran).partition("; ")
+    assert line == "with that mended: slmtok train a.txt nope.txt -o m.json --vocab_size=290"
     assert more == "besides, there is no file or folder 'nope.txt'"
 
 

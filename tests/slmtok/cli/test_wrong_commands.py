@@ -370,7 +370,9 @@ def test_a_text_on_stdin(here: Path) -> None:
     ("line", "fix"),
     {
         "encode tok.json hello": "for text: printf %s hello | slmtok encode tok.json -",
-        "tokenize tok.json hello": "slmtok encode tok.json hello",
+        "tokenize tok.json hello": "printf %s hello | slmtok encode tok.json -",
+        "tokenize hello -t tok.json": "printf %s hello | slmtok encode - -t tok.json",
+        "tokenize a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
         "encode a.txt ids.npy -t tok.json": "slmtok encode a.txt -t tok.json -o ids.npy",
         "decode tok.json ids.npy": "check the name; paths are relative to the working folder",
     }.items(),
@@ -405,3 +407,21 @@ def test_bytes_of_a_file_of_no_format_are_counted(slmtok, here: Path, command: s
     assert fix_of(slmtok(*command.split())).endswith("or --format text to read its bytes as they are")
     ran = slmtok(*command.split(), "--format", "text")
     assert ran.code == 0 and "invalid bytes" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "split-corpus a.txt --val 10%": "slmtok pack a.txt -t TOK --val tail:10% -o DATA",
+        "split a.txt b.txt": "slmtok pack a.txt b.txt -t TOK --val tail:10% -o DATA",
+        "train_test_split --seed 3 --test-size=0.2 a.txt": "slmtok pack a.txt -t TOK --val tail:20% -o DATA",
+        "split": "slmtok pack CORPUS -t TOK --val tail:10% -o DATA",
+    }.items(),
+)
+def test_a_split_is_made_by_packing(slmtok, here: Path, line: str, fix: str) -> None:
+    ran = slmtok(*line.split())
+    assert fix_of(ran) == fix and "did you mean" not in ran.err
+    for name, meant in (("TOK", "tok.json"), ("DATA", "split"), ("CORPUS", "a.txt")):
+        fix = fix.replace(name, meant)
+    ran = slmtok(*fix.split()[1:])
+    assert ran.code == 0, ran.err

@@ -47,7 +47,7 @@ CASES = {
     "pack a.txt -t tok.json -o x --val 1.5": (2, "fix:   --val tail:1.5%, which is the end of the corpus, or "),
     "pack a.txt -t tok.json -o x --val 0.5%": (2, "fix:   --val tail:0.5%, which is the end of the corpus, or "),
     "pack a.txt -t tok.json -o x --val -0.1": (2, "fix:   --val tail:10%, which is the end of the corpus, or "),
-    "pack a.txt -t tok.json -o x --val tail:0.1": (2, "fix:   --val tail:10%\n"),
+    "pack a.txt -t tok.json -o x --val tail:0.1": (2, "fix:   --val tail:10%, or --val tail:0.1%\n"),
     "slice tok.json --vocab 275 --vocab 276 -o x": (2, "error: --vocab is given 2 times"),
     "slice tok.json --vocab 275 -o": (2, "error: option '-o' requires an argument"),
     "slice tok.json --vocab 275 --output=": (2, "error: --output is empty\n"),
@@ -301,7 +301,7 @@ CASES = {
         "fix:   slmtok train --allow-smaller a.txt --vocab 280 --pattern gpt2\n",
     ),
     "encode a.txt -t tok.json --output-fromat npyy -o x.npy": (2, "fix:   use --output-format npy\n"),
-    "train a.txt --vocb 1k --alow-smaller": (2, "--vocab 1k --allow-smaller; besides, --vocab takes an integer >= 0"),
+    "train a.txt --vocb 1k --alow-smaller": (2, "fix:   besides, --vocab takes an integer >= 0"),
     "show tok.json meta-llama/Llama-3.2-1B words": (
         1,
         "fetch the file first: hf download meta-llama/Llama-3.2-1B",

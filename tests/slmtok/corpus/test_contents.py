@@ -275,7 +275,7 @@ def test_filters_of_templates(tmp_path: Path) -> None:
         ("{title|lowr}", "'{title|lower}'"),
         ("{title|shout|strip}", "'{title|strip}'"),
         ("title", "'{title}'"),
-        ("{title", "'{NAME}'"),
+        ("{title", "'{title}'"),
         (r"{title}\n{txt|strip}", r"'{title}\n{text|strip}'"),
         ("{0}: {title}", "'{text}: {title}'"),
     ],

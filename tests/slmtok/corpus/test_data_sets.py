@@ -153,3 +153,23 @@ def test_files_outside_of_a_saved_data_set_are_refused(tmp_path: Path, split: st
         state.write_text(json.dumps({**content, "_data_files": [{"filename": name}]}))
         with pytest.raises(errors.Unreadable, match="which is not in its folder"):
             texts(str(folder))
+
+
+@pytest.mark.parametrize("split", ["", "train"])
+def test_a_saved_data_set_that_is_not_complete(tmp_path: Path, split: str) -> None:
+    saved = tmp_path / "saved"
+    (datasets.DatasetDict({split: made()}) if split else made()).save_to_disk(str(saved))
+    data, state = next((saved / split).glob("*.arrow")), saved / split / "state.json"
+    content = data.read_bytes()
+    data.unlink()
+    with pytest.raises(errors.MissingInput, match=f"lacks {data.name}, which its state.json names") as caught:
+        texts(str(saved))
+    assert caught.value.fix is not None and caught.value.fix.startswith("copy the folder again")
+    data.write_bytes(content)
+    whole = state.read_text()
+    for wrong, reason in (('{"_data_files": [', "Expecting value"), ("{}", "it lists no files of data")):
+        state.write_text(wrong)
+        with pytest.raises(errors.Unreadable, match=f"state.json' is not as datasets.save_to_disk writes it: {reason}"):
+            texts(str(saved))
+    state.write_text(whole)
+    assert texts(str(saved)) == TEXTS
