@@ -13,7 +13,7 @@ import torch
 
 from slmmodel.calls import explains_calls
 from slmmodel.errors import Argument, OptionError, WrongType
-from slmmodel.models.protocol import Model
+from slmmodel.models.protocol import Model, eval_mode
 from slmmodel.sampling import SamplingOptions, check_option_range, pick
 from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
 
@@ -69,14 +69,9 @@ class Generation:
             self.samples[row].reason = "stop"
 
     def __iter__(self) -> Iterator[list[tuple[int, int]]]:
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            with torch.inference_mode():
-                while rows := self._running(range(len(self.samples))):
-                    yield from self._steps_of_one_state(rows)
-        finally:
-            self.model.train(was_training)
+        with eval_mode(self.model), torch.inference_mode():
+            while rows := self._running(range(len(self.samples))):
+                yield from self._steps_of_one_state(rows)
 
     def _running(self, rows: Sequence[int]) -> list[int]:
         return [row for row in rows if self.samples[row].reason is None]

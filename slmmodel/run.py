@@ -30,6 +30,7 @@ from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
+from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.methods import METHODS, chosen_method
@@ -191,9 +192,11 @@ class Run:
             if not isinstance(assistant, Run):
                 raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix="slmmodel.load(path)")
             assistant.vocab.require_same(self.vocab, "the assistant", str(assistant.path))
-            return assisted(self.model, assistant.model, prompt, chosen).ids
+            with eval_mode(self.model), eval_mode(assistant.model):
+                return assisted(self.model, assistant.model, prompt, chosen).ids
         if method is not None:
-            return METHODS[method].decode(self.model, prompt, chosen, 1)[0].ids
+            with eval_mode(self.model):
+                return METHODS[method].decode(self.model, prompt, chosen, 1)[0].ids
         return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids
 
     def _of_text(self, call: str, text: object, options: Sequence[str] = ()) -> str:
@@ -233,7 +236,7 @@ class Run:
             fix = f"score parts of {self.seq_len} ids, or run.evaluate(data)"
             raise InvalidInput(f"there are {len(row):,} ids to score", limit=f"seq_len {self.seq_len}", fix=fix)
         tensor = torch.tensor([row], device=next(self.model.parameters()).device)
-        with torch.inference_mode():
+        with eval_mode(self.model), torch.inference_mode():
             logits = self.model(tensor[:, :-1]).logits
             assert logits is not None
             check_logits(logits)

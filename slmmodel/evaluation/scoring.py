@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
 from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite
+from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
 from slmmodel.sizes import counted
 from slmmodel.vocab import VocabMeta
@@ -241,18 +242,14 @@ def score(
     stride = check_stride(seq_len, stride)
     device = str(device if device is not None else next(model.parameters()).device)
     limit = batch_size or max(1, min(MAX_BATCH_SIZE, MAX_BATCH_LOGITS // (seq_len * vocab.n_vocab)))
-    was_training = model.training
-    model.eval()
     scorers = []
-    try:
+    with eval_mode(model):
         for block in blocks_of(source):
             scorers.append(_BlockScorer(model, block, vocab.pad_id, device, autocast, progress))
             if stateful:
                 scorers[-1].stateful(seq_len, limit)
             else:
                 scorers[-1].windowed(seq_len, stride, limit)
-    finally:
-        model.train(was_training)
     targets = np.concatenate([scorer.targets for scorer in scorers])
     scores = Scores(
         nats=np.concatenate([scorer.nats for scorer in scorers]),

@@ -6,7 +6,8 @@ Letters: B batch size, T sequence length, V vocabulary size, V' padded vocabular
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, get_args
 
@@ -105,6 +106,17 @@ def _no_batch(given: object) -> WrongType:
         fact = f"ids are {given!r}" if isinstance(given, str | int) else f"ids are a {type(given).__name__}"
     fix = {1: f"{ids}[None]", 2: ids}.get(dims or 0, "torch.tensor([ids]), with the list ids of one text")
     return WrongType(fact, limit="an int64 tensor [batch, columns]", fix=fix)
+
+
+@contextmanager
+def eval_mode(model: nn.Module) -> Iterator[None]:
+    """The model without dropout, and then in the mode that it was in."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 class Linear(nn.Linear):

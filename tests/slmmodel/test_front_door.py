@@ -89,6 +89,22 @@ def test_scores_add_up_to_those_of_evaluation(run: Any) -> None:
     assert found.bpb_total > 0
 
 
+def test_a_model_in_training_mode_is_read_without_dropout(folder: Path, tmp_path: Path) -> None:
+    """As a notebook leaves it that trains `run.model` further; it stays in that mode."""
+    shape = {"n_layers": 2, "d_model": 32, "seq_len": 40, "dropout": 0.5}
+    path = made_runs.write_run(tmp_path / "run", folder.parent / "data", noise=0.1, **shape).path
+    run, ways = slmmodel.load(path, device="cpu"), ({"beam": 3}, {"contrastive": 0.3}, {"dola": "low"}, {"seed": 1})
+
+    def read() -> list[Any]:
+        texts = [run.generate([1, 100, 101], max_new_tokens=8, **way) for way in ways]
+        assisted = run.generate([1, 100], max_new_tokens=8, assistant=run)
+        return [*texts, assisted, run.score([1, 100, 101, 102]).tolist(), run.evaluate().bpb_total]
+
+    want = read()
+    run.model.train()
+    assert read() == want and run.model.training
+
+
 def test_weights_whose_logits_are_not_finite_score_nothing(run: Any) -> None:
     """They are finite themselves."""
     with torch.no_grad():
