@@ -245,6 +245,8 @@ class TrainJob:
                     words[at] = next(sizes)
                 elif value.startswith(tuple(f"{each}=" for each in VOCAB_FLAGS)):
                     words[at] = f"{value.partition('=')[0]}={next(sizes)}"
+            # The corpus may be too small for a size that it did not name.
+            words += [] if "--allow-smaller" in words else ["--allow-smaller"]
         elif error.fix is None or not error.fix.startswith("'"):
             return error.fix
         else:

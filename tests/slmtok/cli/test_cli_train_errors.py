@@ -18,7 +18,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
         2,
         "--vocab 200 is below the minimum size for scheme bpe\n"
         "  limit: 272 = 16 specials + 256 bytes\n"
-        "  fix:   slmtok train corpus.txt --vocab 4096 -o a.json",
+        "  fix:   slmtok train corpus.txt --vocab 4096 -o a.json --allow-smaller",
     ),
     "missing file": (
         "texts/*.jsonl.gz --vocab 8192",
