@@ -11,7 +11,6 @@ from slmtok.cli.output import again_with
 from slmtok.corpus import STDIN, format_of
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.encodings import Utf8Evidence, utf8_evidence
-from slmtok.corpus.likely_encodings import controls_of_cp1252, likely_encodings, listed, misread_as, what_reads_in
 from slmtok.corpus.streams import UTF_8, is_plain
 from slmtok.file_content import is_utf_8
 from slmtok.options import CountOptions, ReadOptions
@@ -70,6 +69,8 @@ def _notes_on_latin(heads: dict[str, bytes], found: dict[str, Utf8Evidence], enc
 
     So of text of Windows, whose quotes and dashes are control characters in Latin-1.
     """
+    from slmtok.corpus.likely_encodings import controls_of_cp1252, listed, misread_as
+
     for path, head in heads.items():
         if found[path].invalid and (number := controls_of_cp1252(head, encoding)):
             fact = f"{_shown(path)} reads as words in cp1252, and near its beginning {number:,} bytes of it are"
@@ -84,6 +85,8 @@ def encoding_meant(files: Sequence[str], read: ReadOptions) -> tuple[str, tuple[
     """The first file that is not UTF-8, which is read, and the encodings in which all the files may be; else None."""
     if read.encoding != UTF_8:
         return None
+    from slmtok.corpus.likely_encodings import likely_encodings
+
     heads = {path: head for path, head in _heads(files, read) if not is_utf_8(head)}
     names = next(map(likely_encodings, heads.values()), ())
     is_other = any(each.is_mixed for each in _evidence(heads).values()) or any(
@@ -109,6 +112,8 @@ def _remedy(path: str | None, heads: dict[str, bytes], found: dict[str, Utf8Evid
     other = next((name for name, each in found.items() if name != path and each.characters >= _MIN_CHARACTERS), None)
     if other is not None and path is not None and not found[other].invalid:
         return f"{_shown(other)} is UTF-8, which another --encoding would misread: convert {_shown(path)} to UTF-8"
+    from slmtok.corpus.likely_encodings import likely_encodings, what_reads_in
+
     names = likely_encodings(heads.get(path or "", b""))
     first, *others = (f"--encoding {name}" for name in names or ("NAME",))
     return f"{what_reads_in(names)}{', or with '.join([again_with(first), *others])}"

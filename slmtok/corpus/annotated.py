@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shlex
 from codecs import BOM_UTF8
@@ -105,6 +104,8 @@ def _table(head: bytes, *, is_whole: bool) -> _Table | None:
     rows = [line.split("\t") for line in lines]
     if _is_even(rows) and all(row[0] for row in rows):
         return _Table("tsv", *_column_of_text(rows))
+    import csv
+
     try:
         rows = [row for row in csv.reader(f"{line}\n" for line in lines) if row]
     except csv.Error:

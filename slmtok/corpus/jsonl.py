@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.jsonl_heads import meant_by_head
-from slmtok.corpus.likely_encodings import encoding_remedy
 from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.suffixes import format_of_name
@@ -93,6 +92,8 @@ def _fix_of_encoding(source: str) -> Message:
 
     Skipping would lose each record beyond ASCII of a file in another encoding.
     """
+    from slmtok.corpus.likely_encodings import encoding_remedy
+
     head = open_head(source, _HEAD_BYTES) if Path(source).is_file() else b""
     if not head or utf8_evidence(head).is_mixed:
         return SKIP

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from slmtok.corpus.encodings import utf8_evidence
-from slmtok.corpus.likely_encodings import encoding_remedy
 from slmtok.corpus.paths import STDIN
 from slmtok.errors import DocumentTooLarge, Message, MissingInput, Setting, SlmtokError, Unreadable
 from slmtok.file_content import content_of
@@ -119,6 +118,8 @@ def _decoded(path: str, encoding: str) -> Iterator[bytes]:
 
 def _other_encoding(path: str, block: bytes) -> Message:
     """What reads a text that is not in the encoding that was named: what its beginning, or else this block, shows."""
+    from slmtok.corpus.likely_encodings import encoding_remedy
+
     head = block if path == STDIN else open_head(path, _BLOCK_BYTES)
     content = content_of(head)
     if content is not None and content.encoded and isinstance(content.read_by, Setting):

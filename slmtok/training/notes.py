@@ -5,7 +5,6 @@ from __future__ import annotations
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
 from slmtok.corpus.contents import head_of
-from slmtok.corpus.likely_encodings import encoding_remedy
 from slmtok.errors import Message, render
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 from slmtok.training.counts import PretokenCounts
@@ -24,6 +23,8 @@ def invalid_note(counts: PretokenCounts, fix: Message) -> Message:
 
 def _remedy_of_invalid(counts: PretokenCounts) -> Message:
     """The encodings in which the first file with a byte that is not UTF-8 may be."""
+    from slmtok.corpus.likely_encodings import encoding_remedy
+
     first = first_invalid(counts)
     path = None if first is None else first[0]
     return encoding_remedy(b"" if path is None else head_of(path, ReadOptions(), _HEAD_BYTES))
