@@ -1,0 +1,43 @@
+"""Calls whose result would be wrong without a word: refused or noted, with the call that gives a sound one."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from slm_folder import TRAIN, make_folder
+
+import slmtok
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text, a tokenizer, packed data and a run of two steps."""
+    return make_folder(tmp_path_factory.mktemp("made"), "--no-eval")
+
+
+@pytest.fixture
+def here(slm, made: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("to", ["hf", "tiktoken"])
+def test_a_tokenizer_is_not_exported_into_a_run(here, capfd, to) -> None:
+    """transformers and slm would read different tokenizers there."""
+    from slmtok.cli import main
+
+    files = sorted(Path("run").iterdir())
+    for force in ([], ["--force"]):
+        assert main(["export", "tok.json", "--output-format", to, "-o", "run", "--no-verify", *force]) == 1
+        err = capfd.readouterr().err
+        assert "error: output 'run' is a run, and not an export\n" in err
+        assert err.endswith("  fix:   --output export\n")
+    assert sorted(Path("run").iterdir()) == files
+    assert main(["export", "tok.json", "--output-format", to, "-o", "export", "--no-verify", "-q"]) == 0
