@@ -41,3 +41,11 @@ def test_a_tokenizer_is_not_exported_into_a_run(here, capfd, to) -> None:
         assert err.endswith("  fix:   --output export\n")
     assert sorted(Path("run").iterdir()) == files
     assert main(["export", "tok.json", "--output-format", to, "-o", "export", "--no-verify", "-q"]) == 0
+
+
+def test_the_name_of_a_model_that_is_also_an_encoding(slm) -> None:
+    for more in ("", " --on h100:4"):
+        err = slm("info", "gpt2", *shlex.split(more), code=2).err
+        assert "unknown preset 'gpt2'; did you mean 'gpt2-124m'?" in err
+        assert err.endswith(f"  fix:   slm info gpt2-124m{more}, or slmtok info gpt2 for the tokenizer\n")
+    assert slm("info", "cl100k_base").err.endswith("  fix:   slmtok info cl100k_base\n")
