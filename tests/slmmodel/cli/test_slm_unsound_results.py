@@ -49,3 +49,8 @@ def test_the_name_of_a_model_that_is_also_an_encoding(slm) -> None:
         assert "unknown preset 'gpt2'; did you mean 'gpt2-124m'?" in err
         assert err.endswith(f"  fix:   slm info gpt2-124m{more}, or slmtok info gpt2 for the tokenizer\n")
     assert slm("info", "cl100k_base").err.endswith("  fix:   slmtok info cl100k_base\n")
+
+
+def test_an_interval_of_too_few_resamples(slm) -> None:
+    err = slm("compare", "a.losses", "b.losses", "--resamples", 1, code=2).err
+    assert "--resamples takes an integer from 100 to 10,000,000, not '1'" in err
