@@ -54,3 +54,18 @@ def test_the_name_of_a_model_that_is_also_an_encoding(slm) -> None:
 def test_an_interval_of_too_few_resamples(slm) -> None:
     err = slm("compare", "a.losses", "b.losses", "--resamples", 1, code=2).err
     assert "--resamples takes an integer from 100 to 10,000,000, not '1'" in err
+
+
+def test_data_that_were_packed_again_with_another_tokenizer(slm, here) -> None:
+    from slmtok.cli import main as commands
+    from slmtok.shards import pack
+
+    Path("run/result.json").unlink()
+    pack("text.txt", slmtok.slice(slmtok.load("tok.json"), 280), "data", force=True)
+    words = ["train", "data", "-o", "run", "--budget", "steps=2", "--preset=cpu-demo", *TRAIN]
+    err = slm(*words, code=1).err
+    assert "error: the data were made with another tokenizer than the model of run\n" in err
+    again = "slmtok pack text.txt -t run/tok.json -o NEW"
+    assert err.endswith(f"  fix:   pack its text again with the tokenizer of the run: {again}\n")
+    assert commands(shlex.split(again)[1:]) == 0
+    slm("train", "NEW", *words[2:], code=0)
