@@ -69,3 +69,13 @@ def test_data_that_were_packed_again_with_another_tokenizer(slm, here) -> None:
     assert err.endswith(f"  fix:   pack its text again with the tokenizer of the run: {again}\n")
     assert commands(shlex.split(again)[1:]) == 0
     slm("train", "NEW", *words[2:], code=0)
+
+
+def test_answers_that_are_longer_than_what_is_generated(slm, here) -> None:
+    size = ["--set=model.seq_len=256", "--set=run.batch_tokens=256"]
+    slm("train", "data", "-o", "long", "--budget", "steps=1", "--preset=cpu-demo", "--no-eval", *TRAIN, *size, code=0)
+    line = ["passkey", "long", "--lengths", 250, "--digits", 9, "--samples", 1, "--depths", 0]
+    err = slm(*line, "--max-new", 3, code=2).err
+    assert "error: --max-new is 3, and an answer has 10 ids\n" in err
+    assert err.endswith("  fix:   --max-new 10\n")
+    slm(*line, "--max-new", 10, code=0)
