@@ -79,3 +79,10 @@ def test_answers_that_are_longer_than_what_is_generated(slm, here) -> None:
     assert "error: --max-new is 3, and an answer has 10 ids\n" in err
     assert err.endswith("  fix:   --max-new 10\n")
     slm(*line, "--max-new", 10, code=0)
+
+
+def test_a_sample_that_is_no_whole_choice(slm, here) -> None:
+    line = ["sample", "run", "the", "--choice", " yes yes yes", "--choice", " no", "--n", 2]
+    note = "note: 2 of 2 samples ended before the end of a --choice; a larger --max-new than 1 may let it\n"
+    assert note in slm(*line, "--max-new", 1, code=0).err
+    assert "--choice" not in slm(*line, "--max-new", 20, code=0).err
