@@ -88,3 +88,12 @@ def test_ids_that_a_list_has_twice_are_removed_and_noted(slmtok, here: Path) -> 
         ran = slmtok("prune", "tok.json", "--ids", "list.txt", "-o", "new.json", "--force")
         assert ran.code == 0
         assert ("note: list.txt lists ids more than once, as the file does" in ran.err) == is_noted
+
+
+def test_packed_data_name_the_text_that_was_packed(slmtok, here: Path) -> None:
+    package.shards.pack("a.txt", package.load("tok.json"), "packed")
+    for path in ("packed", "packed/train-00000.bin", "packed/manifest.json"):
+        ran = slmtok("count", path, "-o", "new.counts")
+        assert ran.code == 2 and ran.err.endswith("  fix:   name the text that was packed: a.txt\n"), ran.err
+    Path("a.txt").unlink()
+    assert slmtok("count", "packed", "-o", "new.counts").err.endswith("  fix:   name the text that was packed\n")
