@@ -136,7 +136,7 @@ def check_folder(place: Path, names: Sequence[str], *, force: bool) -> None:
             # transformers would read the tokenizer of the export there, and slm that of the run.
             raise OutputExists(
                 f"output {str(place)!r} is a run, and not an export",
-                fix=(Setting("output", free_name("export")),),
+                fix=("name another ", Setting("output"), f": {free_name('export')}"),
                 path=str(place),
             )
         from slmtok.shards.format import MANIFEST

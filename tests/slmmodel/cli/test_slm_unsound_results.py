@@ -38,7 +38,7 @@ def test_a_tokenizer_is_not_exported_into_a_run(here, capfd, to) -> None:
         assert main(["export", "tok.json", "--output-format", to, "-o", "run", "--no-verify", *force]) == 1
         err = capfd.readouterr().err
         assert "error: output 'run' is a run, and not an export\n" in err
-        assert err.endswith("  fix:   --output export\n")
+        assert err.endswith("  fix:   name another --output: export\n")
     assert sorted(Path("run").iterdir()) == files
     assert main(["export", "tok.json", "--output-format", to, "-o", "export", "--no-verify", "-q"]) == 0
 
