@@ -167,7 +167,7 @@ def measure(
     ignore_memory: bool = False,
     recomputes: bool = False,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The result of `slm passkey` as a table, and warnings. `depths` in per cent. recomputes: a result of any settings.
+    """The result of `slm passkey` as a table, and warnings. `depths` in per cent. recomputes: settings of a stored result are taken.
 
     Raises `InvalidInput` for lengths that the model cannot read or that are too short for the task.
     """
@@ -183,9 +183,10 @@ def measure(
     _check_task(model.config, least)
     warnings = () if lengths else _notes_on_half(trained, least)
     lengths = sorted(set(lengths or (trained, trained if warnings else trained // 2)))
+    depths, counts = sorted(set(depths)), {"samples": samples, "digits": digits, "seed": seed, "max_new": max_new}
     for length in lengths:
         retrieval.check_context(model, length)
-    cells, pairs = [], [(length, depth) for length in lengths for depth in sorted(set(depths))]
+    cells, pairs = [], [(length, depth) for length in lengths for depth in depths]
     if not recomputes:
         _check_max_new(max_new, max(needed_ids(maker, length, depth / 100, samples, seed) for length, depth in pairs))
     with Progress("passkeys") as progress:
@@ -197,15 +198,7 @@ def measure(
         warnings = (f"lengths above {trained:,} ids are longer than the sequences of training",)
     result = {
         **identity(context, step),
-        "settings": {
-            "lengths": lengths,
-            "depths": sorted(set(depths)),
-            "samples": samples,
-            "digits": digits,
-            "seed": seed,
-            "max_new": max_new,
-            "ignore_memory": ignore_memory,
-        },
+        "settings": {"lengths": lengths, "depths": depths, **counts, "ignore_memory": ignore_memory},
         "template": asdict(template),
         "digits_as_ids": text.words(maker.answer("1234567890"[:digits])),
         "chance": 10.0**-digits,
