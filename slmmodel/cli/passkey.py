@@ -167,9 +167,10 @@ def measure(
     ignore_memory: bool = False,
     recomputes: bool = False,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The result of `slm passkey` as a table, and warnings. `depths` in per cent. recomputes: settings of a stored result are taken.
+    """The result of `slm passkey` as a table, and warnings. `depths` in per cent.
 
-    Raises `InvalidInput` for lengths that the model cannot read or that are too short for the task.
+    recomputes: the settings are those of a stored result. Raises `InvalidInput` for lengths that the model cannot read
+    or that are too short for the task, and `OptionError` for a `max_new` that is too small.
     """
     from slmmodel.cli.passkey_text import TaskMaker, evaluation_tasks, needed_ids
     from slmmodel.evaluation import retrieval
