@@ -10,6 +10,8 @@ from pathlib import Path
 
 from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType
 
+MIN_RESAMPLES = 100
+"""Fewer resamples have no 2.5 % tails to read an interval of 95 % from; of one resample its width is 0."""
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
 

@@ -22,6 +22,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import Cursor, Loader, RunData
 from slmmodel.data.loader import GlobalBatch
+from slmmodel.data.source import check_tokenizer
 from slmmodel.distributed import World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite, OptionError
 from slmmodel.hardware import device_for, use_threads
@@ -143,6 +144,9 @@ def _resolved(
     config_before = None if run_before is None else run_before.config
     # Text and mixtures come open from the command, which alone imports slmtok; packed data are opened here.
     data = data or setup.open_packed_data(given, config_before)
+    if run_before is not None and run_before.vocab.n_vocab != data.vocab.n_vocab:
+        # Of equal sizes, --allow-mismatch decides.
+        check_tokenizer(data.train, run_before.vocab, run_before.path, run_before.tokenizer)
     try:
         config, notes = setup.configure(given, config_before, data, world.device)
     except OptionError as error:

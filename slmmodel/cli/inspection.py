@@ -57,7 +57,7 @@ def _refuse_type(context: click.Context, option: click.Parameter, device: str | 
 @option("--diagram", is_flag=True, help="Print the model as a Mermaid flowchart with dimensions and recurrence.")
 def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     """Describe a run, a preset or a vocab.json."""
-    from slmmodel.models.presets import PRESETS, preset
+    from slmmodel.models.presets import PRESETS, nearest_in_size, preset
 
     if on is not None and (subject == "presets" or Path(subject).exists()):
         raise _not_planned(subject, on)
@@ -67,7 +67,9 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     if path.is_dir() and (found := RunFolder(path).enclosing) and not RunFolder(path).exists():
         fix = f"slm info {shlex.quote(str(found[0]))}"
         raise OptionError(f"{subject!r} is a part of a run, not a run", fix=fix, option="subject")
-    if names_tokenizer(subject) or has_manifest(path):
+    # `gpt2` is also the name of an encoding.
+    near_preset = None if path.exists() else nearest_in_size(subject) or suggestion(subject, PRESETS)
+    if near_preset is None and (names_tokenizer(subject) or has_manifest(path)):
         what = "packed data" if path.is_dir() else "a tokenizer"
         raise OptionError(
             f"{subject!r} is {what}, not a run", fix=f"slmtok info {shlex.quote(subject)}", option="subject"
@@ -84,7 +86,9 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         words = [near[0] if word == subject else word for word in arguments_of_command()]
         raise missing_path(subject, shlex.join(["slm", "info", *words]))
     more_words = "" if on is None else f" --on {shlex.quote(on)}"
-    chosen = preset(subject, f"slm info {{}}{more_words}, or a run folder or vocab.json that exists")
+    is_encoding = names_tokenizer(subject)
+    other = f"slmtok info {subject} for the tokenizer" if is_encoding else "a run folder or vocab.json that exists"
+    chosen = preset(subject, f"slm info {{}}{more_words}, or {other}")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
     rows: list[Row] = [
         ("step", f"{chosen.batch_tokens:,} tokens"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from slmmodel import sizes
 from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, budget_of, likely_budget, meant_amount
 from slmmodel.checkpoint import RunFolder, new_name
+from slmmodel.checks import MIN_RESAMPLES
 from slmmodel.cli.run_argument import parse_step, run_argument_of, without
 from slmmodel.config import OPTIONS, RunSection
 from slmmodel.foreign_names import FOREIGN_BUDGETS
@@ -79,7 +80,9 @@ SAMPLING_HABITS = {
 COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
 SAMPLES = _number(sizes.parse_count, "an integer from 1 to 1,000,000", minimum=1, maximum=1_000_000)
-RESAMPLES = _number(sizes.parse_count, "an integer from 1 to 10,000,000", minimum=1, maximum=10_000_000)
+RESAMPLES = _number(
+    sizes.parse_count, f"an integer from {MIN_RESAMPLES} to 10,000,000", minimum=MIN_RESAMPLES, maximum=10_000_000
+)
 SEEDS = _number(sizes.parse_count, "an integer from 1 to 1,000", minimum=1, maximum=1000)
 SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
 DURATION = _number(sizes.parse_time, "a time above 0, such as 0.5s or 2min", minimum=0.001)

@@ -24,7 +24,7 @@ from slmmodel.cli.result_files import PASSKEY, check_result, identity, load_resu
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.folder_lock import check_in_place
-from slmmodel.sizes import format_bytes
+from slmmodel.sizes import counted, format_bytes
 from slmtok.cli.options import OUTPUT, AmbiguousError, command, option
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -115,7 +115,7 @@ def passkey(
     name = "passkey-ignore-memory.json" if options["ignore_memory"] else "passkey.json"
     if check is None and output is None:
         check_result(context.run, name, option="-o")
-    result, warnings = measure(context, sentences, opening["step"], **options)
+    result, warnings = measure(context, sentences, opening["step"], **options, recomputes=stated is not None)
     check_in_place(context.run.handle)
     if check is not None and stated is not None:
         return _checked(check, stated, result)
@@ -134,6 +134,15 @@ def _check_task(config: ModelConfig, least: int) -> None:
             where=f"model.arch {config.arch}, whose positions end at seq_len",
             limit=f"{least:,} ids without any filler",
             fix=f"a run with model.seq_len {least} or more, or shorter sentences with --template FILE",
+        )
+
+
+def _check_max_new(max_new: int, least: int) -> None:
+    """Raises `OptionError` for fewer generated ids than the longest answer has: a model could not be right there."""
+    if max_new < least:
+        fact = f"--max-new is {max_new}, and an answer has {counted(least, 'id')}"
+        raise OptionError(
+            fact, where="slm passkey", limit=f"{least} or more", fix=f"--max-new {least}", option="max_new"
         )
 
 
@@ -156,12 +165,14 @@ def measure(
     seed: int,
     max_new: int,
     ignore_memory: bool = False,
+    recomputes: bool = False,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The result of `slm passkey` as a table, and warnings. `depths` in per cent.
 
-    Raises `InvalidInput` for lengths that the model cannot read or that are too short for the task.
+    recomputes: the settings are those of a stored result. Raises `InvalidInput` for lengths that the model cannot read
+    or that are too short for the task, and `OptionError` for a `max_new` that is too small.
     """
-    from slmmodel.cli.passkey_text import TaskMaker, evaluation_tasks
+    from slmmodel.cli.passkey_text import TaskMaker, evaluation_tasks, needed_ids
     from slmmodel.evaluation import retrieval
     from slmmodel.run import opening_ids
 
@@ -173,9 +184,12 @@ def measure(
     _check_task(model.config, least)
     warnings = () if lengths else _notes_on_half(trained, least)
     lengths = sorted(set(lengths or (trained, trained if warnings else trained // 2)))
+    depths, counts = sorted(set(depths)), {"samples": samples, "digits": digits, "seed": seed, "max_new": max_new}
     for length in lengths:
         retrieval.check_context(model, length)
-    cells, pairs = [], [(length, depth) for length in lengths for depth in sorted(set(depths))]
+    cells, pairs = [], [(length, depth) for length in lengths for depth in depths]
+    if not recomputes:
+        _check_max_new(max_new, max(needed_ids(maker, length, depth / 100, samples, seed) for length, depth in pairs))
     with Progress("passkeys") as progress:
         for length, depth in pairs:
             tasks = evaluation_tasks(maker, length, depth / 100, samples, seed)
@@ -185,15 +199,7 @@ def measure(
         warnings = (f"lengths above {trained:,} ids are longer than the sequences of training",)
     result = {
         **identity(context, step),
-        "settings": {
-            "lengths": lengths,
-            "depths": sorted(set(depths)),
-            "samples": samples,
-            "digits": digits,
-            "seed": seed,
-            "max_new": max_new,
-            "ignore_memory": ignore_memory,
-        },
+        "settings": {"lengths": lengths, "depths": depths, **counts, "ignore_memory": ignore_memory},
         "template": asdict(template),
         "digits_as_ids": text.words(maker.answer("1234567890"[:digits])),
         "chance": 10.0**-digits,

@@ -169,8 +169,18 @@ class TaskMaker:
 
 def evaluation_tasks(maker: TaskMaker, length: int, depth: float, samples: int, seed: int) -> list[Task]:
     """The tasks of one cell; the same for equal arguments."""
+    return [maker.make(length, depth, key) for key in _evaluation_keys(maker, length, depth, samples, seed)]
+
+
+def _evaluation_keys(maker: TaskMaker, length: int, depth: float, samples: int, seed: int) -> list[str]:
     random = Random(f"{seed}/{length}/{depth}")
-    return [maker.make(length, depth, maker.key(random)) for _ in range(samples)]
+    return [maker.key(random) for _ in range(samples)]
+
+
+def needed_ids(maker: TaskMaker, length: int, depth: float, samples: int, seed: int) -> int:
+    """The most ids that an answer to one of these tasks has up to the end of its number; what follows is not scored."""
+    before = maker.template.answer.partition(KEY)[0]
+    return max(len(maker.text.encode(before + key)) for key in _evaluation_keys(maker, length, depth, samples, seed))
 
 
 def training_tasks(maker: TaskMaker, max_length: int, seed: str) -> Iterator[Task]:

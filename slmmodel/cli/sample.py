@@ -290,7 +290,9 @@ class SampleJob:
         return self._outcome(mode, samples, more or {}, warnings)
 
     def _is_match(self, ids: Sequence[int]) -> bool:
-        """Whether the constraint, if there is one, matches a whole sample."""
+        """Whether a sample is one of the choices, and the constraint matches all of it, where there are such."""
+        if self.options.choices:
+            return tuple(ids) in self.options.choices
         constraint = self.options.constraint
         state = None if constraint is None else constraint.run(ids)
         return constraint is None or (state is not None and constraint.is_match(state))
@@ -307,7 +309,8 @@ class SampleJob:
             )
         if unmatched := sum(not self._is_match(one["ids"]) for one in samples):
             which = "the sample" if len(samples) == 1 else f"{unmatched} of {len(samples)} samples"
-            fact = f"{which} ended before --regex matched the whole text"
+            end = "the end of a --choice" if self.options.choices else "--regex matched the whole text"
+            fact = f"{which} ended before {end}"
             warnings = (f"{fact}; a larger --max-new than {self.options.max_new_tokens:,} may let it", *warnings)
         shortest = min((len(one["ids"]) for one in samples if one["reason"] == "context"), default=None)
         if shortest is not None and is_given("max_new_tokens"):

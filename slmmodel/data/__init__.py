@@ -8,6 +8,8 @@ documents of a block in sequences of `seq_len` ids: each is a list of `Span`s, w
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from slmmodel.data.batch import Batch, make_batch
@@ -44,4 +46,21 @@ def __getattr__(name: str) -> object:
         from slmmodel.data import dataset
 
         return getattr(dataset, name)
-    raise AttributeError(f"module 'slmmodel.data' has no attribute {name!r}")
+    raise _missing(name)
+
+
+def _missing(name: str) -> AttributeError | ImportError:
+    """The error for a name that this module lacks, with the nearest one here for names of torch and datasets."""
+    lower, fix = name.lower(), ""
+    if "loader" in lower:
+        fix = "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8), batches of packed data"
+    elif lower.startswith(("load", "open", "read")):
+        fix = "slmmodel.data.open_data('data'), packed data"
+    elif lower.endswith("dataset"):
+        fix = "slmmodel.data.ShardDataset('data', seq_len=256), sequences of packed data"
+    if not fix or find_spec(f"slmmodel.data.{name}"):
+        # An import of a module of this package asks for the attribute first.
+        return AttributeError(f"module 'slmmodel.data' has no attribute {name!r}")
+    # Of an `AttributeError`, `from slmmodel.data import ...` would show no message.
+    is_import = sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap"
+    return (ImportError if is_import else AttributeError)(f"slmmodel.data has no {name!r}\n  fix:   {fix}")

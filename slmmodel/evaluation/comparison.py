@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from slmmodel.checks import MIN_RESAMPLES, check_int
 from slmmodel.data.packing import prefix_sums
 from slmmodel.data.source import corrupt
 from slmmodel.errors import Mismatch, MissingInput, Unreadable, WrongType
@@ -96,6 +97,7 @@ def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED) -> Inte
     """
     if not isinstance(of, Units):
         raise _not_scored("interval", [of], "Units")
+    check_int("resamples", resamples, MIN_RESAMPLES, RESAMPLES)
     count = len(of.bits)
     if count < MIN_UNITS or not of.nbytes.sum():
         return None

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.checks import MIN_RESAMPLES, check_int
 from slmmodel.errors import InvalidInput
 from slmmodel.evaluation.comparison import MIN_UNITS, RESAMPLES, Floats, bootstrap_means
 
@@ -152,6 +153,7 @@ def analyse(
     Raises `InvalidInput` for arms that do not fit together and for losses that are not finite.
     """
     _check(bits, nbytes, baseline)
+    check_int("resamples", resamples, MIN_RESAMPLES, RESAMPLES)
     others = [arm for arm in bits if arm != baseline]
     per_seed = {arm: of_arm.sum(1) / nbytes.sum() for arm, of_arm in bits.items()}
     mean_bits = {arm: of_arm.mean(0) for arm, of_arm in bits.items()}

@@ -16,7 +16,6 @@ from slmtok.cli.arguments import command_line, options_by_flag, positional_param
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command, in_given_order
 from slmtok.cli.streams import kind_of_stream
-from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.files import missing_input, read_at_most, similar_file
 from slmtok.opening import TOKENIZER_FILES, missing_tokenizer, similar_encoding
@@ -173,6 +172,9 @@ def read_text(text: str | None, default: str, max_bytes: int = -1) -> bytes:
     Of stdin, at most `max_bytes` and one more are read, so that the caller sees that there are too many.
     """
     if text == STDIO or (text is None and kind_of_stream(sys.stdin) not in (None, "device")):
+        # Here, since slm starts without the readers of a corpus.
+        from slmtok.corpus.streams import open_bytes
+
         with open_bytes(STDIO) as stream:
             return read_at_most(stream, max_bytes + 1) if max_bytes >= 0 else stream.read()
     return default.encode() if text is None else os.fsencode(text)

@@ -21,10 +21,10 @@ from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, arrow_as_parquet, format
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head, stdin
 from slmtok.corpus.template import template_of
-from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
+from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import BINARY, GIT_LFS_POINTER, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
-from slmtok.files import free_name
+from slmtok.files import MAX_FILE_BYTES, free_name, read_file
 from slmtok.options import ReadOptions
 
 UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8, "zero byte": b"\0"}
@@ -57,6 +57,8 @@ _OFFICE = {
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
 _OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
+_MAX_NAMED_TEXTS = 4
+"""Files whose text was packed, up to which an error names them."""
 _MAX_FOLDER_CHECKS = 256
 """Files of a folder that are opened to refuse those of slmtok."""
 _FIXES: dict[str, str] = {
@@ -263,7 +265,21 @@ def _own_file(path: str, named: Collection[str], options: ReadOptions) -> Option
         return None
     is_meant = is_named or (kind in _PACKED and not _is_below(path, named))
     glob = f"{Path(path).parent.name}/*" if kind in _PACKED else Path(path).name
-    return _no_corpus(path, file_kinds.NAMES[kind], None if is_meant else glob, _FIXES.get(kind, "name the text"))
+    fix = _FIXES.get(kind, "name the text")
+    if kind in _PACKED and (texts := _packed_texts(Path(path).parent)):
+        fix += f": {shlex.join(texts)}"
+    return _no_corpus(path, file_kinds.NAMES[kind], None if is_meant else glob, fix)
+
+
+def _packed_texts(folder: Path) -> list[str]:
+    """The files whose text was packed into a folder; none where its manifest names none that exist."""
+    try:
+        sources = json.loads(read_file(str(folder / "manifest.json"), MAX_FILE_BYTES["manifest"]))["plan"]["sources"]
+        names = [str(each["name"]) for each in sources]
+    except (SlmtokError, ValueError, LookupError, TypeError, RecursionError):
+        return []
+    is_short = len(names) <= _MAX_NAMED_TEXTS
+    return names if is_short and all(os.path.isfile(name) for name in names) else []  # noqa: PTH113
 
 
 def _no_corpus(path: str, what: str, glob: str | None, fix: Message = "name the text") -> OptionError:

@@ -17,6 +17,8 @@ from slmtok import atomic
 from slmtok.calls import explains_calls
 from slmtok.checks import refuse_home
 from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError
+from slmtok.file_kinds import is_run
+from slmtok.files import free_name
 from slmtok.foreign_options import unknown_format
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Encode, Target, module
@@ -127,9 +129,16 @@ def check_name(name: str) -> str:
 
 
 def check_folder(place: Path, names: Sequence[str], *, force: bool) -> None:
-    """Raises `OutputExists` if the folder `place` holds one of the files; other files stay."""
+    """Raises `OutputExists` if the folder `place` holds one of the files, a run or packed data; other files stay."""
     refuse_home(place)
     if place.is_dir():
+        if is_run(place):
+            # transformers would read the tokenizer of the export there, and slm that of the run.
+            raise OutputExists(
+                f"output {str(place)!r} is a run, and not an export",
+                fix=("name another ", Setting("output"), f": {free_name('export')}"),
+                path=str(place),
+            )
         from slmtok.shards.format import MANIFEST
 
         if (place / MANIFEST).exists():

@@ -43,6 +43,10 @@ _DIGITS = b"0123456789"
 _NUMBER_OF_64_BITS = re.compile(rb"[0-9]{19}")
 """A number that may not fit into 64 bits."""
 _WORD = re.compile(rb"([0-9]{1,99})(?::([0-9]{1,99}):([0-9]{1,99}))?")
+_SEPARATED = re.compile(rb"[(),;]*[0-9]{1,19}(?:[(),;][0-9]{0,19})*")
+"""A word of ids that commas, semicolons or the parentheses of a tuple separate."""
+_GROUPED = re.compile(rb"[0-9]{1,3},[0-9]{3}")
+"""A word that may also be one id with its digits in groups: no vocabulary has a million ids and more."""
 _NARROW, _WIDE, _LONG = 2, 4, 8
 """Bytes of a raw id."""
 _MAX_I64 = (1 << 63) - 1
@@ -371,6 +375,18 @@ class _Line:
             return self._parts[0]
         return np.concatenate(self._parts) if self._parts else np.empty(0, np.uint32)
 
+    def _separated(self, fact: str, marks: str) -> MalformedRecord:
+        """The error for ids that have other marks than spaces between."""
+        name = self._where.rpartition(", line ")[0]
+        program = f"tr -s {shlex.quote(marks)} ' '"
+        written = f"{shlex.quote(name)} > {shlex.quote(free_name('ids.txt'))}"
+        return MalformedRecord(
+            fact,
+            where=self._where,
+            limit="integers with spaces between, one document a line",
+            fix=f"{program} < {written}" if Path(name).is_file() else f"pipe it through {program}",
+        )
+
     def _parse_word(self, word: bytes, index: int) -> int:
         """The id of a word; `index` counts the words of the line from 0."""
         match = _WORD.fullmatch(word)
@@ -397,14 +413,10 @@ class _Line:
                     fix=_lines_of_json(self._where.rpartition(", line ")[0]),
                 )
             if index == 0 and word.startswith(b"["):
-                name = self._where.rpartition(", line ")[0]
-                written = f"{shlex.quote(name)} > {shlex.quote(free_name('ids.txt'))}"
-                raise MalformedRecord(
-                    "this is a JSON list, not lines of ids",
-                    where=self._where,
-                    limit="integers with spaces between, one document a line",
-                    fix=f"tr -s '[],' ' ' < {written}" if Path(name).is_file() else "pipe it through tr -s '[],' ' '",
-                )
+                raise self._separated("this is a JSON list, not lines of ids", "[],")
+            if _SEPARATED.fullmatch(word) and not _GROUPED.fullmatch(word):
+                marks = "".join(sorted(set(re.sub(r"\d", "", text))))
+                raise self._separated(f"the ids are written with {' and '.join(map(repr, marks))}", "(),;")
             raise MalformedRecord(
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
                 where=f"{self._where}, word {index + 1}",

@@ -200,3 +200,20 @@ def test_attributes_and_names_of_other_libraries(inside: Path) -> None:
     with pytest.raises(ImportError, match=r"slmmodel has no 'AutoModel.*\n  fix:   slmmodel\.load\('run'\)\.model"):
         exec("from slmmodel import AutoModelForCausalLM")
     assert not hasattr(slmmodel, "AutoModelForCausalLM")
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("DataLoader", "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8)"),
+        ("TokenDataset", "slmmodel.data.ShardDataset('data', seq_len=256)"),
+        ("load_dataset", "slmmodel.data.open_data('data')"),
+    ],
+)
+def test_names_of_other_libraries_for_data(inside: Path, name: str, call: str) -> None:
+    for use in (f"slmmodel.data.{name}", f"from slmmodel.data import {name}"):
+        with pytest.raises((AttributeError, ImportError), match=f"slmmodel.data has no '{name}'") as caught:
+            exec(use, {"slmmodel": slmmodel})
+        assert str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")" == call
+    assert not hasattr(slmmodel.data, name)
+    eval(call.replace("256", "8"), {"slmmodel": slmmodel})

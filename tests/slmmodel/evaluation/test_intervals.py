@@ -33,7 +33,7 @@ def test_a_constant_has_no_width_and_a_few_units_no_interval() -> None:
 def test_many_units_are_joined() -> None:
     rng = np.random.default_rng(0)
     nbytes = rng.integers(1, 9, 50_001).astype(float)
-    found = interval(Units(nbytes * rng.normal(2, 0.1, 50_001), nbytes, "document"), resamples=50)
+    found = interval(Units(nbytes * rng.normal(2, 0.1, 50_001), nbytes, "document"), resamples=100)
     assert found is not None and found.low < 2.0 < found.high and found.n_units == 50_001
 
 

@@ -122,8 +122,16 @@ def test_pairing_makes_the_interval_narrow(tmp_path: Path) -> None:
 def test_few_documents_are_compared_by_bytes() -> None:
     made_a = scored(0, [3000, 70000], 64)
     made_b = scored(1, [3000, 70000], 64)
-    found = comparison.compare(comparison.Losses(made_a, {}), comparison.Losses(made_b, {}), resamples=50)
+    found = comparison.compare(comparison.Losses(made_a, {}), comparison.Losses(made_b, {}), resamples=100)
     assert found.interval is not None and found.interval.unit == "4096 bytes"
+
+
+def test_too_few_resamples_for_an_interval_are_refused() -> None:
+    a, b = (comparison.Losses(scored(seed), {}) for seed in (0, 1))
+    with pytest.raises(ValueError, match="resamples") as caught:
+        comparison.compare(a, b, resamples=1)
+    assert "fix:   resamples=100" in str(caught.value)
+    assert comparison.compare(a, b, resamples=100).interval is not None
 
 
 def test_other_documents_are_refused() -> None:
@@ -137,11 +145,11 @@ def test_other_documents_are_refused() -> None:
         comparison.compare(a, comparison.Losses(one, {}))
     with pytest.raises(Mismatch, match="of the same sizes"):
         comparison.compare(a, comparison.Losses(scored(0), {"documents": "b" * 64}))
-    assert comparison.compare(a, comparison.Losses(scored(0), {}), resamples=10).difference == 0
+    assert comparison.compare(a, comparison.Losses(scored(0), {}), resamples=100).difference == 0
     of_data = [comparison.Losses(replace(scored(0), documents=digest * 64), {}) for digest in "ab"]
     with pytest.raises(Mismatch, match="of the same sizes"):
         comparison.compare(*of_data)
-    assert comparison.compare(a, of_data[0], resamples=10).difference == 0
+    assert comparison.compare(a, of_data[0], resamples=100).difference == 0
 
 
 def test_shares_of_every_table_add_up() -> None:

@@ -1,4 +1,4 @@
-"""Ids that slmtok encode wrote, in the place of a text or of a list of ids."""
+"""Ids that slmtok encode or pack wrote, in the place of a text or of a list of ids."""
 
 from __future__ import annotations
 
@@ -43,6 +43,28 @@ def test_an_array_of_ids_is_no_text(slmtok, here: Path) -> None:
     assert "  fix:   convert it to text or .jsonl, or --format text" in err
 
 
+@pytest.mark.parametrize("line", ["{}, {}, {}", "{},{},{}", "{};{};{}", "({}, {}, {})"])
+def test_ids_with_other_marks_between(slmtok, here: Path, line: str) -> None:
+    """A list of Python was the only one with a command."""
+    import subprocess
+
+    ids = package.load("tok.json").encode("the cat")[:3]
+    ids = [*ids, 280, 281, 282][:3]
+    Path("other.txt").write_text(line.format(*ids) + "\n")
+    ran = slmtok("decode", "other.txt", "-t", "tok.json")
+    assert ran.code == 1 and "error: the ids are written with " in ran.err
+    assert ran.err.endswith("  fix:   tr -s '(),;' ' ' < other.txt > ids-2.txt\n")
+    subprocess.run(["sh", "-c", ran.err.rpartition("fix:   ")[2]], check=True)
+    assert Path("ids-2.txt").read_text().split() == [str(id) for id in ids]
+    assert slmtok("decode", "ids-2.txt", "-t", "tok.json").code == 0
+
+
+def test_digits_in_groups_may_be_one_id(slmtok, here: Path) -> None:
+    Path("other.txt").write_text("1,340\n")
+    err = slmtok("decode", "other.txt", "-t", "tok.json").err
+    assert "'1,340' is not an id" in err and "tr -s" not in err
+
+
 def test_an_encoded_text_is_no_list_of_ids_to_remove(slmtok, here: Path) -> None:
     ids = [*map(int, Path("ids.txt").read_text().split())]
     wrong = [id for id in dict.fromkeys(ids) if id < 272]
@@ -66,3 +88,12 @@ def test_ids_that_a_list_has_twice_are_removed_and_noted(slmtok, here: Path) -> 
         ran = slmtok("prune", "tok.json", "--ids", "list.txt", "-o", "new.json", "--force")
         assert ran.code == 0
         assert ("note: list.txt lists ids more than once, as the file does" in ran.err) == is_noted
+
+
+def test_packed_data_name_the_text_that_was_packed(slmtok, here: Path) -> None:
+    package.shards.pack("a.txt", package.load("tok.json"), "packed")
+    for path in ("packed", "packed/train-00000.bin", "packed/manifest.json"):
+        ran = slmtok("count", path, "-o", "new.counts")
+        assert ran.code == 2 and ran.err.endswith("  fix:   name the text that was packed: a.txt\n"), ran.err
+    Path("a.txt").unlink()
+    assert slmtok("count", "packed", "-o", "new.counts").err.endswith("  fix:   name the text that was packed\n")
