@@ -396,11 +396,12 @@ class _Line:
                     limit="integers with spaces between, one document a line, as slmtok encode writes without --json",
                     fix=_lines_of_json(self._where.rpartition(", line ")[0]),
                 )
-            if index == 0 and word.startswith(b"["):
+            is_list = index == 0 and word.startswith(b"[")
+            if is_list or (b"," in word and word.replace(b",", b"").isdigit()):
                 name = self._where.rpartition(", line ")[0]
                 written = f"{shlex.quote(name)} > {shlex.quote(free_name('ids.txt'))}"
                 raise MalformedRecord(
-                    "this is a JSON list, not lines of ids",
+                    "this is a JSON list, not lines of ids" if is_list else "commas stand between the ids",
                     where=self._where,
                     limit="integers with spaces between, one document a line",
                     fix=f"tr -s '[],' ' ' < {written}" if Path(name).is_file() else "pipe it through tr -s '[],' ' '",
