@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import are_ids, check_bool, check_path
+from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from slmmodel.evaluation.scoring import Scores
     from slmmodel.run import Run
     from slmtok import Texts, Tokenizer
+    from slmtok.errors import Setting
 
     Data: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Texts
     """A path or several, of packed data or text; or texts in memory, as `slmtok.Texts(list)`."""
@@ -136,7 +137,13 @@ class TextRun:
             warn_of_file_names([text], _of_file(call, text, options))
         else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
-            fix = f"{name}='Once upon a time'; ids go to {load}.{call}({', '.join(['ids', *options])})"
+            of_ids = f"{load}.{call}({', '.join(['each', *options])})"
+            values = text.tolist() if hasattr(text, "tolist") else text
+            has_rows = (
+                isinstance(values, list | tuple) and values and all(isinstance(row, list | tuple) for row in values)
+            )
+            of_ids = call_of_rows(of_ids, values) if has_rows else of_ids.replace("(each", "(ids", 1)
+            fix = f"{name}='Once upon a time'; ids go to {of_ids}"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
                 fix = f"[run.{call}({', '.join([name, *options])}) for {name} in {name}s], one call for each"
             if path := _path_of(text):
@@ -336,6 +343,7 @@ def _opened(
     from slmmodel.data.opening import refuse_several
     from slmtok import Tokenizer
     from slmtok.calls import warn_caller
+    from slmtok.corpus.kept_bytes import kept_bytes_note
     from slmtok.corpus.notes import uncut_note
     from slmtok.errors import render
     from slmtok.file_kinds import is_run
@@ -371,7 +379,14 @@ def _opened(
     opened = open_corpus(texts, "auto" if val is None else str(val.value))
     if texts.is_uncut:
         warn_caller(render(uncut_note(texts.options.separator or "")))
+    if kept := kept_bytes_note(texts.sources, texts.options):
+        warn_caller(render(kept, lambda option: _in_reading(option, reading)))
     return opened
+
+
+def _in_reading(option: Setting, reading: Mapping[str, Any] | None) -> str:
+    """An option of reading in a message, as the keyword `reading` that has it."""
+    return f"reading={ {**(reading or {}), option.name: option.value} }" if option.has_value else option.name
 
 
 def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:

@@ -353,6 +353,15 @@ def test_a_separator_that_cuts_no_file_is_warned_of(place: Path, small: dict[str
     assert warned[0].filename == __file__
 
 
+def test_bytes_that_are_not_utf_8_are_warned_of(place: Path, small: dict[str, Any]) -> None:
+    text = place / "latin.txt"
+    text.write_text("Les élèves de l'été sont très contents à la forêt.\n" * 200, encoding="latin-1")
+    call = {"tokenizer": place / "tok.json", "progress": False, **small}
+    with pytest.warns(UserWarning, match=r"is not UTF-8 .*reading=\{'encoding': 'latin-1'\}$"):
+        app.train(text, **call)
+    app.train(text, **{**call, "reading": {"encoding": "latin-1"}, "force": True})
+
+
 @pytest.mark.parametrize(
     ("given", "meant"), [("10 minutes", "10min"), ("2 Hours", "2h"), ("1 day", "1d"), ("90 seconds", "90s")]
 )
