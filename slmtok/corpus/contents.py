@@ -68,6 +68,8 @@ _FIXES: dict[str, str] = {
 """What the user of a file that is no text probably wanted; `name the text` of other kinds."""
 _PACKED = (SHARD, MANIFEST, LAYOUT)
 """Files of a folder in which nothing is text, so that all of it is left out."""
+_MANIFEST_NAME = "manifest.json"
+_MAX_SHOWN_SOURCES = 8
 _HUGGING_FACE = (
     ("", re.compile(rb'\s*\{\s*"version"\s*:\s*"1\.0"\s*,\s*"truncation"'), "a tokenizer of Hugging Face"),
     ("vocab.json", re.compile(rb'\s*\{(\s*"([^"\\]|\\.)+"\s*:\s*\d+\s*[,}]){3}'), "a vocabulary of Hugging Face"),
@@ -263,7 +265,19 @@ def _own_file(path: str, named: Collection[str], options: ReadOptions) -> Option
         return None
     is_meant = is_named or (kind in _PACKED and not _is_below(path, named))
     glob = f"{Path(path).parent.name}/*" if kind in _PACKED else Path(path).name
-    return _no_corpus(path, file_kinds.NAMES[kind], None if is_meant else glob, _FIXES.get(kind, "name the text"))
+    fix = _FIXES.get(kind, "name the text") + (_packed_from(path) if kind in _PACKED else "")
+    return _no_corpus(path, file_kinds.NAMES[kind], None if is_meant else glob, fix)
+
+
+def _packed_from(path: str) -> str:
+    """The files that were packed, by the manifest beside `path`, where all of them are there; else ""."""
+    try:
+        sources = json.loads(Path(path).with_name(_MANIFEST_NAME).read_bytes())["plan"]["sources"]
+        names = [str(source["name"]) for source in sources]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    is_shown = 0 < len(names) <= _MAX_SHOWN_SOURCES and all(Path(name).is_file() for name in names)
+    return f": {shlex.join(names)}" if is_shown else ""
 
 
 def _no_corpus(path: str, what: str, glob: str | None, fix: Message = "name the text") -> OptionError:
@@ -487,17 +501,21 @@ def _remedy(path: str, read_by: str | Setting) -> str | Setting:
     return f"git -C {shlex.quote(folder)} lfs pull" if is_elsewhere else read_by
 
 
-def no_text(found: str, *, malformed: int | None = 0, is_sampled: bool = False) -> CorpusTooSmall:
+def no_text(found: str, *, malformed: int | None = 0, sampled: int | None = 0) -> CorpusTooSmall:
     """The error for a corpus without a byte of text; `found` says what there is instead.
 
-    malformed: records that were left out, None for an unknown number. is_sampled: whether a sample left documents out.
+    malformed, sampled: records and documents that were left out, None for an unknown number.
     """
     fix: Message = "give text, or name files that hold it"
     if malformed != 0:
         number = "" if malformed is None else f"{malformed:,} "
         found += f"; {number}malformed record{'' if malformed == 1 else 's'} left out"
         fix = ("leave ", Setting("skip_malformed", True), " out to see the first")
-    elif is_sampled:
+    elif sampled == 1:
+        found += "; the sample left out the only one"
+        paragraphs = (Setting("separator", "\n\n"), " makes a document of each paragraph of a text")
+        fix = ("leave ", Setting("sample"), " out, which chooses whole documents; ", *paragraphs)
+    elif sampled != 0:
         found += "; the sample left out all of them"
         fix = ("a larger ", Setting("sample"), ", or leave it out")
     return CorpusTooSmall(f"the corpus is empty: {found}", fix=fix)
