@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -167,7 +167,9 @@ class TextRun:
             return open_documents(self.run.folder, path, split, fix=fix)
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
-        return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
+        corpus = _corpus(self.text, data, None)
+        _warn_of_kept_bytes(corpus, _in_texts(corpus.sources))
+        return text_source(corpus, self.run.vocab, "train", NO_VALIDATION)
 
 
 def _path_of(value: object) -> str | None:
@@ -343,7 +345,6 @@ def _opened(
     from slmmodel.data.opening import refuse_several
     from slmtok import Tokenizer
     from slmtok.calls import warn_caller
-    from slmtok.corpus.kept_bytes import kept_bytes_note
     from slmtok.corpus.notes import uncut_note
     from slmtok.errors import render
     from slmtok.file_kinds import is_run
@@ -379,14 +380,25 @@ def _opened(
     opened = open_corpus(texts, "auto" if val is None else str(val.value))
     if texts.is_uncut:
         warn_caller(render(uncut_note(texts.options.separator or "")))
-    if kept := kept_bytes_note(texts.sources, texts.options):
-        warn_caller(render(kept, lambda option: _in_reading(option, reading)))
+    _warn_of_kept_bytes(texts, lambda option: f"reading={ {**(reading or {}), option.name: option.value} }")
     return opened
 
 
-def _in_reading(option: Setting, reading: Mapping[str, Any] | None) -> str:
-    """An option of reading in a message, as the keyword `reading` that has it."""
-    return f"reading={ {**(reading or {}), option.name: option.value} }" if option.has_value else option.name
+def _warn_of_kept_bytes(corpus: Corpus, in_call: Callable[[Setting], str]) -> None:
+    """Warns of text that is not UTF-8; `in_call` writes the encoding that is meant as the call takes it."""
+    from slmtok.calls import warn_caller
+    from slmtok.corpus.kept_bytes import kept_bytes_note
+    from slmtok.errors import render
+
+    if note := kept_bytes_note(corpus.sources, corpus.options):
+        warn_caller(render(note, lambda option: in_call(option) if option.has_value else option.name))
+
+
+def _in_texts(sources: Sequence[str]) -> Callable[[Setting], str]:
+    """The text of the files in an encoding, for a call that takes no options of reading."""
+    files = repr(sources[0]) if len(sources) == 1 else "file"
+    each = "" if len(sources) == 1 else " for file in files"
+    return lambda option: f"slmtok.Texts([open({files}, {option.name}={option.value!r}).read(){each}])"
 
 
 def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:

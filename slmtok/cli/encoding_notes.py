@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import click
 
-from slmtok.cli.errors import flag_naming
 from slmtok.cli.output import again_with
 from slmtok.corpus.encodings import Utf8Evidence
 from slmtok.corpus.kept_bytes import (
@@ -23,7 +22,7 @@ from slmtok.corpus.likely_encodings import controls_of_cp1252, likely_encodings,
 from slmtok.corpus.streams import UTF_8
 from slmtok.errors import render
 from slmtok.file_content import is_utf_8
-from slmtok.options import CountOptions, ReadOptions
+from slmtok.options import CountOptions, ReadOptions, flag_of
 
 
 def notes_on_encoding(files: Sequence[str], read: ReadOptions) -> list[str]:
@@ -100,7 +99,7 @@ def remedy_of_invalid(path: str | None, files: Sequence[str]) -> str:
 def _remedy(path: str | None, heads: dict[str, bytes], found: dict[str, Utf8Evidence]) -> str:
     """To name an encoding, unless what is UTF-8 in this file or in another one would be misread."""
     if path is not None and (remedy := remedy_without_encoding(path, heads, found)):
-        return render(remedy, flag_naming)
+        return render(remedy, lambda option: flag_of(option.name))
     names = likely_encodings(heads.get(path or "", b""))
     first, *others = (f"--encoding {name}" for name in names or ("NAME",))
     return f"{what_reads_in(names)}{', or with '.join([again_with(first), *others])}"

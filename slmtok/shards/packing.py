@@ -77,8 +77,8 @@ def pack(
     `slmtok.cluster`.
 
     Raises `OptionError`, `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`,
-    `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents, of a
-    `separator` that occurs nowhere, of bytes that are not UTF-8, of records left out and of `domains` without a file.
+    `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents, of a `separator` that
+    occurs nowhere, of bytes that are not UTF-8, of records left out and of `domains` without a file.
     """
     _check_tokenizer(corpus, tokenizer, out, keywords, options)
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
@@ -116,8 +116,7 @@ def pack(
                 made.rmdir()
         explain_keys(error, sources, options)
         raise
-    packed = _packed(shards, out, layout, tokenizer, options)
-    # A program may make warnings errors: the output is complete by now.
+    packed = _packed(shards, out, layout, tokenizer, options)  # a program may make the warnings below errors
     warn_of_packed(shards.manifest, out, kept)
     return packed
 
