@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import are_ids, check_bool, check_path
+from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from slmmodel.evaluation.scoring import Scores
     from slmmodel.run import Run
     from slmtok import Texts, Tokenizer
+    from slmtok.errors import Setting
 
     Data: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Texts
     """A path or several, of packed data or text; or texts in memory, as `slmtok.Texts(list)`."""
@@ -136,7 +137,13 @@ class TextRun:
             warn_of_file_names([text], _of_file(call, text, options))
         else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
-            fix = f"{name}='Once upon a time'; ids go to {load}.{call}({', '.join(['ids', *options])})"
+            of_ids = f"{load}.{call}({', '.join(['each', *options])})"
+            values = text.tolist() if hasattr(text, "tolist") else text
+            has_rows = (
+                isinstance(values, list | tuple) and values and all(isinstance(row, list | tuple) for row in values)
+            )
+            of_ids = call_of_rows(of_ids, values) if has_rows else of_ids.replace("(each", "(ids", 1)
+            fix = f"{name}='Once upon a time'; ids go to {of_ids}"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
                 fix = f"[run.{call}({', '.join([name, *options])}) for {name} in {name}s], one call for each"
             if path := _path_of(text):
@@ -160,7 +167,9 @@ class TextRun:
             return open_documents(self.run.folder, path, split, fix=fix)
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
-        return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
+        corpus = _corpus(self.text, data, None)
+        _warn_of_kept_bytes(corpus, _in_texts(corpus.sources))
+        return text_source(corpus, self.run.vocab, "train", NO_VALIDATION)
 
 
 def _path_of(value: object) -> str | None:
@@ -371,7 +380,25 @@ def _opened(
     opened = open_corpus(texts, "auto" if val is None else str(val.value))
     if texts.is_uncut:
         warn_caller(render(uncut_note(texts.options.separator or "")))
+    _warn_of_kept_bytes(texts, lambda option: f"reading={ {**(reading or {}), option.name: option.value} }")
     return opened
+
+
+def _warn_of_kept_bytes(corpus: Corpus, in_call: Callable[[Setting], str]) -> None:
+    """Warns of text that is not UTF-8; `in_call` writes the encoding that is meant as the call takes it."""
+    from slmtok.calls import warn_caller
+    from slmtok.corpus.kept_bytes import kept_bytes_note
+    from slmtok.errors import render
+
+    if note := kept_bytes_note(corpus.sources, corpus.options):
+        warn_caller(render(note, lambda option: in_call(option) if option.has_value else option.name))
+
+
+def _in_texts(sources: Sequence[str]) -> Callable[[Setting], str]:
+    """The text of the files in an encoding, for a call that takes no options of reading."""
+    files = repr(sources[0]) if len(sources) == 1 else "file"
+    each = "" if len(sources) == 1 else " for file in files"
+    return lambda option: f"slmtok.Texts([open({files}, {option.name}={option.value!r}).read(){each}])"
 
 
 def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:

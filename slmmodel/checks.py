@@ -129,12 +129,19 @@ def check_ids(
         if number is None:
             fix = of_text if isinstance(id, str) else "tok.encode_list(text)"
             if isinstance(id, list | tuple):
-                fix = f"[{call} for each in ids], one call for each sequence"
+                fix = call_of_rows(call, given)
             elif isinstance(id, float) and id.is_integer():
                 fix = "ids.astype(int)" if type(ids).__module__ == "numpy" else "[int(id) for id in ids]"
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)
         found.append(number)
     return found
+
+
+def call_of_rows(call: str, rows: Iterable[object]) -> str:
+    """The fix for rows of ids in place of one sequence; `call` is that of the row `each`."""
+    if len(list(rows)) == 1:
+        return call.replace("(each", "(ids[0]", 1)
+    return f"[{call} for each in ids], one call for each sequence"
 
 
 def refuse_masked(ids: object) -> None:

@@ -10,7 +10,7 @@ import io
 import operator
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 from slmtok.errors import OptionError, Setting, WrongType
@@ -181,7 +181,8 @@ def check_text(x: object) -> Text:
         raise not_one_text(x, "tok.encode_batch(texts)")
     found = _buffer(x)
     if found is None:
-        fix = "tok.decode(ids)" if are_ids(x) else "tok.encode('some text')"
+        refuse_table(x)
+        fix = "tok.decode(ids)" if are_ids(x) else _call_of_many(x) or "tok.encode('some text')"
         if type(x) in (int, float) and not is_missing(x):
             fix = f"tok.encode({str(x)!r})" + f" for its digits, or tok.decode([{x}]) for an id" * isinstance(x, int)
         if hasattr(x, "read"):
@@ -192,6 +193,17 @@ def check_text(x: object) -> Text:
             fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix
         raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix=fix)
     return found
+
+
+def _call_of_many(x: object) -> str | None:
+    """The call that takes an iterable in place of one text, by its first value; None for others and empty ones."""
+    if isinstance(x, Iterator):
+        # Looking at a value of an iterator would take it away.
+        return "tok.encode_batch(texts), where it gives texts"
+    first = next(iter(x), None) if isinstance(x, Iterable) and not isinstance(x, Mapping) else None
+    if isinstance(first, (str, *BYTES_LIKE)):
+        return "tok.encode_batch(texts)"
+    return "tok.decode(ids)" if type(first) is int and isinstance(x, Sequence) else None
 
 
 def are_texts(x: object) -> bool:

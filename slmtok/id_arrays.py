@@ -18,7 +18,7 @@ from slmtok import _engine, atomic
 from slmtok.calls import argument_text, warn_caller
 from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
-from slmtok.file_content import HEAD_BYTES, content_of
+from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
 from slmtok.path_arguments import free_name, glob_matches
 from slmtok.ragged import Ragged
@@ -46,6 +46,8 @@ _TAKEN = frozenset(("<u2", "<u4", "<i8"))
 """Types of arrays that the engine takes as a whole, in the byte order of every machine that it is built for."""
 _MASK_IDS = 16
 """Ids of a list that are looked at to refuse a mask; looking at all would take as long as decoding."""
+_TEXT_HEAD_BYTES = 1 << 14
+"""Of a text that is encoded, what is looked at for bytes that are not UTF-8."""
 _CONVERTED_IDS = 1 << 20
 """Ids of a list that C converts in one call, during which signals are not heard."""
 _MASK_FIX = "ids[mask] chooses ids of an array"
@@ -661,10 +663,14 @@ def text_sources(paths: object, out: object, *, force: bool = False) -> list[str
     for name in names:
         try:
             with Path(name).open("rb", buffering=0) as file:
-                content = content_of(file.read(HEAD_BYTES))
+                head = file.read(_TEXT_HEAD_BYTES)
         except OSError:
             continue  # The engine reports it.
+        content = content_of(head[:HEAD_BYTES])
         if content is None:
+            if not is_utf_8(head):
+                of_text = f"tok.encode_batch([open({name!r}, encoding=NAME).read()]) reads another encoding"
+                warn_caller(f"{name!r} is not UTF-8, and its bytes are encoded as they are; {of_text}")
             if name.lower().endswith((".jsonl", ".ndjson")):
                 packed = f"slmtok.pack({name!r}, tok, 'data') encodes the text of its records"
                 warn_caller(f"{name!r} is encoded as it is, JSON included; {packed}")

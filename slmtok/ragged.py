@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SHOWN_DOCUMENTS, SHOWN_IDS = 5, 16
 """In a notebook."""
 _MADE = f"tok.encode_batch(texts), or {OF_ROWS}"
+_NON_NEGATIVE = "slmtok.Ragged(ids[ids >= 0], np.append(0, np.cumsum(ids >= 0))[offsets])"
+_KEPT = frozenset(("<u2", "<u4"))
+"""Types of ids, in the byte order of every machine that the engine is built for."""
 PAD_FIX = "pad=tok.specials.pad, or encode texts of one length"
 
 
@@ -32,7 +35,9 @@ class Ragged:
     ids: shape (total,), uint16 where n_vocab <= 65536, else uint32; read-only.
     offsets: shape (n + 1,), int64, read-only; document i is `ids[offsets[i]:offsets[i + 1]]`.
 
-    Raises `WrongType`, and `OptionError` for other shapes or offsets that do not reach from 0 to the end of the ids.
+    The constructor converts integers of other types, and keeps arrays of these types without a copy. Raises `WrongType`
+    for arrays of anything else, and `OptionError` for other shapes, ids that are negative or beyond 32 bits, and
+    offsets that do not reach from 0 to the end of the ids.
     """
 
     ids: Ids
@@ -51,18 +56,22 @@ class Ragged:
             )
         for array in (self.ids, self.offsets):
             refuse_masked(array, "a.compressed() leaves the masked values of an array out")
-        shapes = f"{list(self.ids.shape)} and {list(self.offsets.shape)}"
-        if self.ids.ndim != 1 or self.offsets.ndim != 1 or not len(self.offsets):
+        ids, offsets = _integers(self.ids, "ids"), _integers(self.offsets, "offsets")
+        shapes = f"{list(ids.shape)} and {list(offsets.shape)}"
+        if ids.ndim != 1 or offsets.ndim != 1 or not len(offsets):
             raise OptionError(f"ids and offsets of shapes {shapes}", limit="[total] and [documents + 1]", fix=_MADE)
-        first, last, total = int(self.offsets[0]), int(self.offsets[-1]), len(self.ids)
+        first, last, total = int(offsets[0]), int(offsets[-1]), len(ids)
         if (first, last) != (0, total):
             raise OptionError(
                 f"the first and last offset are {first:,} and {last:,}", limit=f"0 and {total:,}, the ids", fix=_MADE
             )
-        if (falls := self.offsets[1:] < self.offsets[:-1]).any():
+        if (falls := offsets[1:] < offsets[:-1]).any():
             document = int(falls.argmax())
-            fact = f"the offset {int(self.offsets[document + 1]):,} is below the one before it"
+            fact = f"the offset {int(offsets[document + 1]):,} is below the one before it"
             raise OptionError(fact, where=f"document {document}", limit="offsets that do not fall", fix=_MADE)
+        # All offsets are from 0 to the number of ids, so none is lost in int64.
+        object.__setattr__(self, "offsets", offsets.astype("int64", copy=False))
+        object.__setattr__(self, "ids", _narrowed(ids))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("tolist", "to_list", "to_pylist"):
@@ -187,6 +196,65 @@ class Ragged:
     def to_lists(self) -> list[list[int]]:
         """Python lists of int; costs 20 to 40 ns per id."""
         return [document.tolist() for document in self]
+
+
+def _integers(values: Any, name: str) -> NDArray[Any]:
+    """The argument `name` as an array of integers of any width. Raises `WrongType`."""
+    import numpy as np
+
+    try:
+        array = np.asarray(values)
+    except (RuntimeError, TypeError, ValueError) as error:
+        # A tensor on another device than the CPU, or on the device meta.
+        raise WrongType(
+            f"{name} are no array of numpy: {error}", fix="slmtok.Ragged(ids.cpu(), offsets.cpu())"
+        ) from None
+    if array.dtype.kind in "iu":
+        return array
+    if not array.size:
+        # numpy makes an array of floats of an empty list.
+        return array.astype(np.int64)
+    if array.dtype.kind == "b" or (array.dtype.kind == "O" and bool in map(type, array.ravel())):
+        raise WrongType(f"{name} are integers, and these are bool: a mask", fix=_MADE)
+    made = {"ids": "ids", "offsets": "offsets", name: f"{name}.astype('int64')"}
+    converted = f"slmtok.Ragged({made['ids']}, {made['offsets']})"
+    fact = f"{name} are integers, and these are {'objects' if array.dtype.kind == 'O' else array.dtype}"
+    raise WrongType(fact, fix=converted if _is_exact(array) else _MADE)
+
+
+def _is_exact(array: NDArray[Any]) -> bool:
+    """Whether all values are written as integers, so that `astype('int64')` changes none of them."""
+    import numpy as np
+
+    if array.dtype.kind not in "fOSU":
+        return False
+    try:
+        with np.errstate(invalid="ignore"):
+            return bool((array.astype(np.int64).astype(array.dtype) == array).all())
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _narrowed(ids: NDArray[Any]) -> Ids:
+    """Integers as uint16 or uint32, without a copy where they are. Raises `OptionError` for those that are no ids."""
+    import numpy as np
+
+    if ids.dtype.str in _KEPT:
+        return ids
+    outside = np.zeros(0, dtype=bool)
+    if ids.dtype.kind == "i" or ids.dtype.itemsize > np.uint32().itemsize:
+        outside = (ids < 0) | (ids > U32)
+    if outside.any():
+        position = int(outside.argmax())
+        raise OptionError(
+            f"{int(ids[position])} is no id",
+            where=f"ids[{position}]",
+            limit=f"0 <= id <= {U32}",
+            fix=f"leave out ids below 0, which mask targets in other libraries: {_NON_NEGATIVE}"
+            if ids[position] < 0
+            else _MADE,
+        )
+    return ids.astype(np.uint16 if ids.dtype.itemsize <= np.uint16().itemsize else np.uint32)
 
 
 def _check_pad(name: str, value: object) -> int:

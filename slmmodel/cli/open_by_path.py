@@ -113,6 +113,12 @@ def prompt_of(file: str) -> str:
     return f'--prompt "$(cat {shlex.quote(file)})"'
 
 
+def prompt_meant(value: str) -> str:
+    """The option for a prompt as other samplers take it: a text, or the name of a file after `FILE:` or `@`."""
+    name = _FILE_PREFIX.sub("", value)
+    return prompt_of(name) if name != value and os.path.isfile(name) else f"--prompt {shlex.quote(value)}"  # noqa: PTH113
+
+
 def notes_on_prompt(text: str | None) -> tuple[str, ...]:
     """A remark on a prompt that is also the name of a run, or of a file that other tools read from `@FILE`."""
     name = _FILE_PREFIX.sub("", text or "")

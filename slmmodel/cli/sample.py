@@ -20,6 +20,7 @@ from slmmodel.cli.open_by_path import (
     notes_on_prompt,
     open_run,
     prompt_ids,
+    prompt_meant,
     prompt_of,
 )
 from slmmodel.cli.options import (
@@ -116,7 +117,7 @@ _HABITS = {
     EXTRA: one_text("sample"),
     **run_as_argument("sample"),
     **_PROMPT_HABITS,
-    "--start": instead("--prompt {}", "TEXT"),
+    "--start": lambda value, _: prompt_meant(value or "TEXT"),
     **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
     **SAMPLING_HABITS,
     **QUANTIZATION_HABITS,

@@ -361,7 +361,7 @@ def require_bytes(number: int, on: Sequence[str]) -> None:
         context = click.get_current_context(silent=True)
         skipped = context.meta.get("skipped") if context else None
         found = f"{', '.join(on)} has no byte of text"
-        raise no_text(found, malformed=skipped.records, is_sampled=skipped.sampled > 0) if skipped else no_text(found)
+        raise no_text(found, malformed=skipped.records, sampled=skipped.sampled) if skipped else no_text(found)
 
 
 def read_documents(sources: Sequence[str], read: ReadOptions) -> Iterator[CorpusDocument]:

@@ -503,17 +503,21 @@ def _remedy(path: str, read_by: str | Setting) -> str | Setting:
     return f"git -C {shlex.quote(folder)} lfs pull" if is_elsewhere else read_by
 
 
-def no_text(found: str, *, malformed: int | None = 0, is_sampled: bool = False) -> CorpusTooSmall:
+def no_text(found: str, *, malformed: int | None = 0, sampled: int | None = 0) -> CorpusTooSmall:
     """The error for a corpus without a byte of text; `found` says what there is instead.
 
-    malformed: records that were left out, None for an unknown number. is_sampled: whether a sample left documents out.
+    malformed, sampled: records and documents that were left out, None for an unknown number.
     """
     fix: Message = "give text, or name files that hold it"
     if malformed != 0:
         number = "" if malformed is None else f"{malformed:,} "
         found += f"; {number}malformed record{'' if malformed == 1 else 's'} left out"
         fix = ("leave ", Setting("skip_malformed", True), " out to see the first")
-    elif is_sampled:
+    elif sampled == 1:
+        found += "; the sample left out the only one"
+        paragraphs = (Setting("separator", "\n\n"), " makes a document of each paragraph of a text")
+        fix = ("leave ", Setting("sample"), " out, which chooses whole documents; ", *paragraphs)
+    elif sampled != 0:
         found += "; the sample left out all of them"
         fix = ("a larger ", Setting("sample"), ", or leave it out")
     return CorpusTooSmall(f"the corpus is empty: {found}", fix=fix)

@@ -8,7 +8,7 @@ from typing import Any
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
 from slmtok.corpus.globs import matches
-from slmtok.errors import Message, render
+from slmtok.errors import Message, Setting, render
 
 
 def uncut_notes(manifest: dict[str, Any]) -> list[Message]:
@@ -31,12 +31,18 @@ def domain_notes(manifest: dict[str, Any]) -> list[Message]:
     ]
 
 
-def warn_of_packed(manifest: dict[str, Any], out: str | os.PathLike[str]) -> None:
-    """Warns of a separator that cuts no file, of records left out, of domains without text and of an empty split."""
+def warn_of_packed(manifest: dict[str, Any], out: str | os.PathLike[str], kept: Message | None) -> None:
+    """Warns of a separator that cuts no file, of records left out, of domains without text and of an empty split.
+
+    kept: the note on bytes that are not UTF-8, which the manifest does not count.
+    """
     uncut = uncut_notes(manifest)
     found = [*uncut, *domain_notes(manifest)]
     if manifest["skipped"]:
         found.append(notes.skipped_by_option(manifest["skipped"]))
+    if kept:
+        parts = (kept,) if isinstance(kept, str) else kept
+        found.append((*parts, "; ", Setting("force", True), " packs again"))
     for note in found:
         warn_caller(render(note))
     _warn_of_split(manifest, os.fspath(out), is_uncut=bool(uncut))

@@ -20,6 +20,7 @@ from slmtok.calls import explains_calls, pack_meant
 from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
+from slmtok.corpus.kept_bytes import kept_bytes_note
 from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
@@ -76,8 +77,8 @@ def pack(
     `slmtok.cluster`.
 
     Raises `OptionError`, `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`,
-    `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents, of a
-    `separator` that occurs nowhere, of records left out and of `domains` without a file.
+    `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents, of a `separator` that
+    occurs nowhere, of bytes that are not UTF-8, of records left out and of `domains` without a file.
     """
     _check_tokenizer(corpus, tokenizer, out, keywords, options)
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
@@ -95,6 +96,7 @@ def pack(
     if layout.needs_validation:
         require_validation(options.val != "none", layout.name)
     _claim(out, layout, tokenizer, force=force)
+    kept = kept_bytes_note(sources, options)
     work = out if layout.files is None else out / WORK_FOLDER
     try:
         shards = pack_shards(
@@ -114,9 +116,8 @@ def pack(
                 made.rmdir()
         explain_keys(error, sources, options)
         raise
-    packed = _packed(shards, out, layout, tokenizer, options)
-    # A program may make warnings errors: the output is complete by now.
-    warn_of_packed(shards.manifest, out)
+    packed = _packed(shards, out, layout, tokenizer, options)  # a program may make the warnings below errors
+    warn_of_packed(shards.manifest, out, kept)
     return packed
 
 

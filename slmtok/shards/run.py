@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from slmtok import atomic
-from slmtok.corpus import STDIN, Batch, Corpus, Position, find
+from slmtok.corpus import STDIN, Batch, Corpus, Position, find, format_of
 from slmtok.corpus.contents import UNUSUAL, no_text
 from slmtok.corpus.paths import domain_of
 from slmtok.errors import CorpusTooSmall, Message, OutputExists, PlanMismatch, Setting, SlmtokError
@@ -415,7 +415,7 @@ class PackRun:
             enough=split.MANY_DOCUMENTS if self.options.val == "auto" else None,
         )
         if not lengths.sizes:
-            raise _no_documents(self.options, None if self.options.skip_malformed else 0)
+            raise _no_documents(self.corpus.sources, self.options, None if self.options.skip_malformed else 0)
         limited = self.options.max_tokens is not None or self.options.max_chunks is not None
         chosen = split.by_lengths(self.options.val, lengths, ids_limited=limited)
         self.corpus = replace(self.corpus, cut=chosen.cut)
@@ -449,7 +449,7 @@ class PackRun:
                 committer.save()
             raise
         if not any(committer.state.totals(name).bytes for name in SPLITS):
-            raise _no_documents(self.options, committer.state.skipped)
+            raise _no_documents(self.corpus.sources, self.options, committer.state.skipped)
         self._check_sources(committer.state)
         self._publish(committer.state)
 
@@ -549,6 +549,7 @@ def _cut_in_two(batches: list[Batch], cut: int) -> Batch:
     return Batch(Documents([text[:cut], text[cut:]]), 2, batch.starts, batch.skips)
 
 
-def _no_documents(options: PackOptions, malformed: int | None) -> CorpusTooSmall:
-    is_sampled = options.sample is not None
-    return no_text("it has no documents, or none with text", malformed=malformed, is_sampled=is_sampled)
+def _no_documents(sources: Sequence[str], options: PackOptions, malformed: int | None) -> CorpusTooSmall:
+    is_one = len(sources) == 1 and format_of(sources[0], options).is_whole
+    sampled = 0 if options.sample is None else 1 if is_one else None
+    return no_text("it has no documents, or none with text", malformed=malformed, sampled=sampled)

@@ -184,7 +184,7 @@ def require_text(counts: PretokenCounts) -> None:
         documents = counts.totals.documents
         skipped = counts.stats.skipped
         found = f"{documents:,} document{'' if documents == 1 else 's'} of 0 bytes"
-        error = no_text(found, malformed=skipped.records, is_sampled=skipped.sampled > 0)
+        error = no_text(found, malformed=skipped.records, sampled=skipped.sampled)
         if not documents and not counts.stats.files and not skipped.sampled:
             error.fix = "give texts; an iterator that was used up gives none"
         raise error

@@ -95,7 +95,11 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run").generate([1], top_k=0.9), "top_p=0.9"),
     (
         lambda: slmmodel.load("run").generate([[1]], max_new_tokens=5, temperature=0, overflow="slide"),
-        "[run.generate(each, max_new_tokens=5, overflow='slide', temperature=0) for each in ids], one call for each",
+        "run.generate(ids[0], max_new_tokens=5, overflow='slide', temperature=0)",
+    ),
+    (
+        lambda: slmmodel.load("run").generate([[1], [2]], max_new_tokens=5),
+        "[run.generate(each, max_new_tokens=5) for each in ids], one call for each",
     ),
     (
         lambda: app.load("run").generate(["a", "b"], max_new_tokens=5, regex="b+"),
@@ -576,6 +580,18 @@ def test_ids_in_place_of_text_and_text_in_place_of_ids(inside: Path) -> None:
         fix = str(caught.value.fix).rpartition("ids go to ")[2].removesuffix(", one call for each")
         names = {"slmmodel": slmmodel, "ids": [1, 30], "run": story, "texts": ["a"], "prompts": ["a"]}
         assert eval(fix, names) is not None
+
+
+def test_rows_of_ids_in_place_of_text(inside: Path) -> None:
+    """A tokenizer of transformers gives ids of the shape [1, n]."""
+    story = app.load("run")
+    for ids, n_calls in ((torch.tensor([[1, 30]]), 1), ([[1, 30]], 1), (np.array([[1, 30], [1, 31]]), 2)):
+        for call in (lambda ids=ids: story.generate(ids, max_new_tokens=2), lambda ids=ids: story.score(ids)):
+            with pytest.raises(WrongType) as caught:
+                call()
+            fix = str(caught.value.fix).rpartition("ids go to ")[2].removesuffix(", one call for each sequence")
+            assert fix.startswith("[") == (n_calls == 2)
+            assert eval(fix, {"slmmodel": slmmodel, "ids": ids}) is not None
 
 
 def test_app_is_there_with_the_package() -> None:

@@ -353,6 +353,20 @@ def test_a_separator_that_cuts_no_file_is_warned_of(place: Path, small: dict[str
     assert warned[0].filename == __file__
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of open(...).read() in the fix
+def test_bytes_that_are_not_utf_8_are_warned_of(place: Path, small: dict[str, Any]) -> None:
+    text = place / "latin.txt"
+    text.write_text("Les élèves de l'été sont très contents à la forêt.\n" * 200, encoding="latin-1")
+    call = {"tokenizer": place / "tok.json", "progress": False, **small}
+    with pytest.warns(UserWarning, match=r"is not UTF-8 .*reading=\{'encoding': 'latin-1'\}$"):
+        app.train(text, **call)
+    run = app.train(text, **{**call, "reading": {"encoding": "latin-1"}, "force": True})
+    with pytest.warns(UserWarning, match="is not UTF-8") as warned:
+        run.evaluate(text)
+    fix = str(warned[0].message).partition("for instance, ")[2]
+    assert fix.startswith("slmtok.Texts([open(") and run.evaluate(eval(fix, {"slmtok": slmtok})).bpb_total > 0
+
+
 @pytest.mark.parametrize(
     ("given", "meant"), [("10 minutes", "10min"), ("2 Hours", "2h"), ("1 day", "1d"), ("90 seconds", "90s")]
 )

@@ -252,3 +252,26 @@ def test_counting_and_training_name_their_report_of_progress() -> None:
     fix = "progress=_printed, which is called as _printed(stage, done, total)"
     for call in (slmtok.count, slmtok.train):
         assert fix_of(lambda call=call: call(slmtok.Texts(TEXTS), on_progress=_printed)) == fix
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fix"),
+    [
+        ({"a b": 1}.keys(), "tok.encode_batch(texts)"),
+        ({"a b"}, "tok.encode_batch(texts)"),
+        (slmtok.Texts(["a b"]), "tok.encode_batch(texts)"),
+        (iter(["a b"]), "tok.encode_batch(texts), where it gives texts"),
+        (range(97, 99), "tok.decode(ids)"),
+    ],
+)
+def test_an_iterable_in_place_of_one_text(bpe, wrong, fix) -> None:
+    assert fix_of(lambda: bpe.encode(wrong)) == fix
+    names = {"tok": bpe, "texts": wrong, "ids": wrong}
+    eval(fix.partition(", ")[0], names)
+
+
+def test_a_column_of_texts_in_place_of_one_text(bpe) -> None:
+    pandas = pytest.importorskip("pandas")
+    missing = pandas.DataFrame({"text": ["a", None]}, dtype=object)
+    assert fix_of(lambda: bpe.encode(missing.text)) == "tok.encode_batch(texts)"
+    assert fix_of(lambda: bpe.encode(missing)) == "df['text']"

@@ -171,3 +171,16 @@ def test_a_result_is_saved_in_a_call_of_its_own(
     assert caught.value.parts["fix"] == fix
     eval(fix, {"slmtok": slmtok, "tok": tok})
     assert slmtok.load("x.json").n_vocab == 273
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of open(...).read() in the fix
+def test_files_that_are_not_utf_8_are_encoded_with_a_warning(
+    tok: slmtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("latin.txt").write_text("L'été à la forêt", encoding="latin-1")
+    with pytest.warns(UserWarning, match=r"'latin.txt' is not UTF-8, .*; tok\.encode_batch") as warned:
+        tok.encode_files("latin.txt", "ids.bin")
+    fix = str(warned[0].message).partition("; ")[2].removesuffix(" reads another encoding")
+    rows = eval(fix.replace("NAME", "'latin-1'"), {"tok": tok})
+    assert tok.decode_batch(rows) == ["L'été à la forêt"]

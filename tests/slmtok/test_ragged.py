@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from slmtok import Ragged
-from slmtok.errors import OptionError
+import slmtok
+from slmtok import Ragged, Texts, train
+from slmtok.errors import OptionError, WrongType
 
 
 def ragged() -> Ragged:
@@ -69,12 +70,67 @@ def test_arrays_that_do_not_fit_are_refused(ids: list[int], offsets: list[int], 
 
 
 def test_a_tensor_of_one_row_is_no_batch() -> None:
-    from slmtok import Texts, train
-    from slmtok.errors import WrongType
-
     torch = pytest.importorskip("torch")
     made = train(Texts(["a b"] * 9), scheme="byte")
     with pytest.raises(WrongType, match="this is one"):
         made.decode_batch(torch.tensor([20, 21]))
     with pytest.raises(WrongType, match="not set"):
         made.decode({20, 21})
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "<i2", ">u2", ">i4", "<i8", ">i8", "<u8", ">u8"])
+@pytest.mark.parametrize("of_offsets", ["<i4", ">i8", "<u8", "u1"])
+def test_integers_of_other_types_are_converted(dtype: str, of_offsets: str) -> None:
+    made = train(Texts(["a b"] * 9), scheme="byte")
+    rows = Ragged(np.array([97, 98, 99], dtype=dtype), np.array([0, 2, 3], dtype=of_offsets))
+    assert rows.ids.dtype in (np.uint16, np.uint32) and rows.offsets.dtype == np.int64
+    assert rows.to_lists() == [[97, 98], [99]]
+    assert made.decode_batch(rows) == [made.decode([97, 98]), made.decode([99])]
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
+def test_ids_of_the_right_type_are_not_copied(dtype: type) -> None:
+    ids, offsets = np.array([1, 2, 3], dtype=dtype), np.array([0, 2, 3], dtype=np.int64)
+    assert Ragged(ids, offsets).ids is ids and Ragged(ids, offsets).offsets is offsets
+
+
+def test_empty_arrays_hold_no_ids() -> None:
+    assert Ragged(np.array([]), np.array([0, 0])).pad(0).shape == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("ids", "fact"),
+    [
+        ([1, -100, 3], "-100 is no id"),
+        (np.array([1, 2**63, 3], dtype=np.uint64), "9223372036854775808 is no id"),
+        ([1, 2**32, 3], "4294967296 is no id"),
+        (np.array([1, -1, 3], dtype=np.int8), "-1 is no id"),
+    ],
+)
+def test_integers_that_are_no_ids_are_refused(ids: object, fact: str) -> None:
+    ids, offsets = np.array(ids), np.array([0, 2, 3])
+    with pytest.raises(OptionError) as refused:
+        Ragged(ids, offsets)
+    assert refused.value.fact == fact and refused.value.where == "ids[1]"
+    if "below 0" in str(refused.value.fix):
+        names = {"slmtok": slmtok, "np": np, "ids": ids, "offsets": offsets}
+        assert eval(str(refused.value.fix).partition(": ")[2], names).to_lists() == [[1], [3]]
+
+
+@pytest.mark.parametrize("values", [[0, 1.7, 3], [0, float("nan"), 3], ["0", "x", "3"], [0, None, 3], [1j, 2, 3]])
+@pytest.mark.parametrize("name", ["ids", "offsets"])
+def test_values_that_are_no_integers_are_refused(values: list[object], name: str) -> None:
+    arrays = {"ids": np.array([1, 2, 3]), "offsets": np.array([0, 1, 3]), name: np.array(values)}
+    with pytest.raises(WrongType, match=f"{name} are integers, and these are") as refused:
+        Ragged(**arrays)
+    assert "astype" not in str(refused.value.fix)
+
+
+@pytest.mark.parametrize("values", [[0, 1.0, 3], ["0", "1", "3"], np.array([0, 1, 3], dtype=object)])
+@pytest.mark.parametrize("name", ["ids", "offsets"])
+def test_integers_in_another_type_are_refused_with_their_conversion(values: object, name: str) -> None:
+    arrays = {"ids": np.array([1, 2, 3]), "offsets": np.array([0, 1, 3]), name: np.array(values)}
+    with pytest.raises(WrongType) as refused:
+        Ragged(**arrays)
+    made = eval(str(refused.value.fix), {"slmtok": slmtok, **arrays})
+    assert getattr(made, name).tolist() == [0, 1, 3]

@@ -81,6 +81,15 @@ def test_the_prompt_as_an_argument(slm: Any, run: Path) -> None:
     assert "TEXT and --prompt together" in slm("sample", run, "once", "-p", "upon", code=2).err
 
 
+def test_a_start_in_a_file_is_read_by_the_fix(slm: Any, run: Path, monkeypatch: Any) -> None:
+    """nanoGPT reads the prompt from the file after `FILE:`."""
+    monkeypatch.chdir(run.parent)
+    Path("my prompt.txt").write_text("once upon\n")
+    refused = slm("sample", run, "--start=FILE:my prompt.txt")
+    assert "  fix:   use --prompt \"$(cat 'my prompt.txt')\"\n" in refused.err
+    assert "  fix:   use --prompt FILE:none.txt\n" in slm("sample", run, "--start=FILE:none.txt").err
+
+
 def test_a_lost_tokenizer_is_replaced(slm: Any, run: Path, tokenizer: Path) -> None:
     whole = slm("sample", run, "once upon", "--max-new", 4, code=0)
     (run / "tok.json").unlink()

@@ -254,12 +254,14 @@ def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
          "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
         ("decode list.json -t tok.json", "this is a JSON list, not lines of ids",
          "tr -s '[],' ' ' < list.json > ids.txt"),
+        ("decode commas.txt -t tok.json", "commas stand between the ids", "tr -s '[],' ' ' < commas.txt > ids.txt"),
         ("prune tok.json --ids empty.txt -o x.json", "empty.txt is not a list of ids",
          "name a file with one id a line; slmtok vocab tok.json lists the ids"),
     ],
 )  # fmt: skip
 def test_values_that_are_read_as_something_else(slmtok, here, line, fact, fix):
     Path("list.json").write_text("[281,282,\n283]\n")
+    Path("commas.txt").write_text("281, 282,283\n")
     ran = slmtok(*shlex.split(line))
     assert fact in ran.err and f"  fix:   {fix}\n" in ran.err, ran.err
     if fix.startswith("tr"):

@@ -203,8 +203,12 @@ FIXES = {
 
 
 FIXES |= {
-    "train a.txt --vocab 280 --sample 1% -o x": (1, "fix:   a larger --sample, or leave it out\n"),
-    "pack a.txt -t tok.json --sample 1% -o x": (1, "the sample left out all of them\n"),
+    "train a.txt --vocab 280 --sample 1% -o x": (1, "the sample left out the only one\n"),
+    "pack a.txt -t tok.json --sample 1% -o x": (
+        1,
+        "the sample left out the only one\n  fix:   leave --sample out, which chooses whole documents; --separator "
+        "'\\n\\n' makes a document of each paragraph of a text\n",
+    ),
     "train a.txt --vocab 280 --format jsonl --skip-malformed -o x": (1, "1 malformed record left out\n"),
     "pack a.txt -t tok.json --format jsonl --skip-malformed -o x": (1, "fix:   leave --skip-malformed out to see "),
     "train a.txt --vocab 280 --memory 200% -o x": (2, "fix:   --memory 2GB, for instance\n"),

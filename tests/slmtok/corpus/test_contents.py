@@ -419,3 +419,33 @@ def test_a_zstd_window_above_the_limit_is_no_damage(tmp_path: Path) -> None:
     path.write_bytes(bytes(data[:4]) + b"\xa0" + (200 << 20).to_bytes(4, "little"))
     with pytest.raises(Unreadable, match="needs a window of 200 MiB"):
         texts(path)
+
+
+def test_packed_data_name_the_text_that_was_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b c.txt"):
+        Path(name).write_text("the cat sat on the mat\n" * 20)
+    tok = slmtok.train(["a.txt"], vocab_size=280, allow_smaller=True)
+    slmtok.pack(["a.txt", "b c.txt"], tok, "data", val="none")
+    with pytest.raises(OptionError, match=r"fix:   name the text that was packed: a\.txt 'b c\.txt'$"):
+        slmtok.count("data")
+    Path("a.txt").unlink()
+    with pytest.raises(OptionError, match=r"fix:   name the text that was packed$"):
+        slmtok.count("data")
+    Path("data/manifest.json").write_text('{"format": "slm-shards", "plan": []}')
+    with pytest.raises(OptionError, match=r"fix:   name the text that was packed$"):
+        slmtok.count("data")
+
+
+def test_a_sample_of_one_document_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.txt").write_text("".join(f"some words {number} that repeat\n\n" for number in range(500)))
+    said = r"the sample left out the only one\n  fix:   leave sample out, .*; separator='\\n\\n' makes a document"
+    with pytest.raises(CorpusTooSmall, match=said):
+        slmtok.train("one.txt", vocab_size=280, allow_smaller=True, sample=0.1)
+    made = slmtok.train("one.txt", vocab_size=280, allow_smaller=True, sample=0.1, separator="\n\n")
+    with pytest.raises(CorpusTooSmall, match=said):
+        slmtok.pack("one.txt", made, "data", sample=0.1)
+    Path("many.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
+    with pytest.raises(CorpusTooSmall, match="the sample left out all of them"):
+        slmtok.pack("many.jsonl", made, "data", sample=1e-9)

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -279,3 +280,19 @@ def test_invalid_manifests(records, tokenizer, tmp_path, change, message):
     path.write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(CorruptShard, match=message):
         open_shards(tmp_path / "d")
+
+
+def test_bytes_that_are_not_utf_8_are_warned_of(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "Les élèves de l'été sont très contents à la forêt.\n" * 20
+    Path("latin.txt").write_text(text, encoding="cp1252")
+    Path("utf.txt").write_text(text, encoding="utf-8")
+    fact = r"^latin.txt is not UTF-8 \(first: byte 4\), and such bytes are kept; "
+    with pytest.warns(UserWarning, match=fact + r".*encoding='latin-1'; force=True packs again$"):
+        pack("latin.txt", tokenizer, "data", val="none")
+    with pytest.warns(UserWarning, match=fact + "utf.txt is UTF-8, which another encoding would misread: convert"):
+        pack(["utf.txt", "latin.txt"], tokenizer, "both", val="none")
+    # `filterwarnings = error` refuses a warning of these.
+    latin = pack("latin.txt", tokenizer, "data", val="none", encoding="latin-1", force=True)
+    utf_8 = pack("utf.txt", tokenizer, "utf", val="none")
+    assert latin.manifest["shards"][0]["bytes"] == utf_8.manifest["shards"][0]["bytes"]
