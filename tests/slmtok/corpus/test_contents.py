@@ -84,7 +84,8 @@ def test_what_is_not_text_is_refused(tmp_path: Path, data: bytes, name: str) -> 
 )
 def test_archives_are_to_be_unpacked(tmp_path: Path, name: str) -> None:
     data = _tar() if "tar" in name or "t" in Path(name).suffix else _zip()
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    compress = {".gz": gzip.compress, ".tgz": gzip.compress, ".zst": zstandard.compress}
+    (tmp_path / name).write_bytes(compress.get(Path(name).suffix, bytes)(data))
     with pytest.raises(OptionError) as refused:
         slmtok.count(tmp_path / name)
     assert str(refused.value.fix).startswith("convert it" if name == "report.docx" else "unpack it and name its files")
