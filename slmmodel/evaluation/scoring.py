@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
 from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite
-from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
 from slmmodel.sizes import counted
 from slmmodel.vocab import VocabMeta
@@ -242,6 +241,9 @@ def score(
     stride = check_stride(seq_len, stride)
     device = str(device if device is not None else next(model.parameters()).device)
     limit = batch_size or max(1, min(MAX_BATCH_SIZE, MAX_BATCH_LOGITS // (seq_len * vocab.n_vocab)))
+    # Its module imports torch, which commands do behind a spinner.
+    from slmmodel.models.protocol import eval_mode
+
     scorers = []
     with eval_mode(model):
         for block in blocks_of(source):

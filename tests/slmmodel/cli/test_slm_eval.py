@@ -124,7 +124,7 @@ def test_losses_of_texts_know_their_documents(slm, text_run, tmp_path, capsys):
     Path("other.jsonl").write_text("".join(text).replace("cat", "car"))
     for name, on in {"packed": [], "same": ["--on", "same.jsonl"], "other": ["--on", "other.jsonl"]}.items():
         slm("eval", text_run, *on, "--losses", f"{name}.loss", "--no-baselines", "--quiet", code=0)
-    slm("compare", "packed.loss", "same.loss", "--resamples", 20, code=0)
+    slm("compare", "packed.loss", "same.loss", "--resamples", 100, code=0)
     assert slmtok(["align", "packed.loss", "same.loss", "--on", "same.jsonl"]) == 0
     refused = slm("compare", "same.loss", "other.loss", code=1)
     assert "the two files are about different documents of the same sizes" in refused.err

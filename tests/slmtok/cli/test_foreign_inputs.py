@@ -254,7 +254,7 @@ def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
          "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
         ("decode list.json -t tok.json", "this is a JSON list, not lines of ids",
          "tr -s '[],' ' ' < list.json > ids.txt"),
-        ("decode commas.txt -t tok.json", "commas stand between the ids", "tr -s '[],' ' ' < commas.txt > ids.txt"),
+        ("decode commas.txt -t tok.json", "the ids are written with ','", "tr -s '(),;' ' ' < commas.txt > ids.txt"),
         ("prune tok.json --ids empty.txt -o x.json", "empty.txt is not a list of ids",
          "name a file with one id a line; slmtok vocab tok.json lists the ids"),
     ],
