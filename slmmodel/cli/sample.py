@@ -110,6 +110,19 @@ def _do_sample(value: str | None, arguments: Sequence[str]) -> str:
     return "leave it out: it draws by default" if "--temperature" in flags else "--temperature 0.8; it draws by default"
 
 
+_LENGTHS = ("--max-new", "--max-new-tokens", "--max-tokens", "--max-length", "--length", "--n-predict")
+"""Options for the number of new ids, our own and those of other tools."""
+
+
+def _number(value: str | None, arguments: Sequence[str]) -> str:
+    """The number of new ids, as llama.cpp calls it; of samples, where the other one is given."""
+    flags = {word.partition("=")[0].replace("_", "-") for word in arguments}
+    number = shlex.quote(value or ("3" if flags & {*_LENGTHS} else "256"))
+    if flags & {*_LENGTHS}:
+        return f"--n {number}"
+    return f"--max-new {number}: the number of new ids; --n {number} is that of samples"
+
+
 _PROMPT_HABITS = dict.fromkeys(
     ("--file", "-f", "--prompt-file", "--input-file"), lambda file, _: prompt_of(file or "FILE")
 )
@@ -121,9 +134,7 @@ _HABITS = {
     **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
     **SAMPLING_HABITS,
     **QUANTIZATION_HABITS,
-    "-n": lambda value, _: "--max-new {0}: the number of new ids; --n {0} is that of samples".format(
-        shlex.quote(value or "256")
-    ),
+    "-n": _number,
     "--do-sample": _do_sample,
     "--num-beams": _beams,
     **dict.fromkeys(

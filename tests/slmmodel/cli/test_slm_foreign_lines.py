@@ -70,6 +70,7 @@ SAMPLES = {
     "sample run -p once -n 5": "use --max-new 5: the number of new ids; --n 5 is that of samples",
     "chat -m run -n 5": "slm chat run --max-new 5",
     "chat run -n 5": "use --max-new 5",
+    "sample run -n 3 --length 20": "slm sample run --n 3 --max-new 20",
     "logprobs -m run -p once -n 3": "slm logprobs run -p once --top 3",
     "sample run -f p.txt -n 3": 'slm sample run --prompt "$(cat p.txt)" --max-new 3',
     "passkey run -n 5": "use --samples 5",
