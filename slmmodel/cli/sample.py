@@ -116,10 +116,9 @@ _LENGTHS = ("--max-new", "--max-new-tokens", "--max-tokens", "--max-length", "--
 
 def _number(value: str | None, arguments: Sequence[str]) -> str:
     """The number of new ids, as llama.cpp calls it; of samples, where the other one is given."""
-    flags = {word.partition("=")[0].replace("_", "-") for word in arguments}
-    number = shlex.quote(value or ("3" if flags & {*_LENGTHS} else "256"))
-    if flags & {*_LENGTHS}:
-        return f"--n {number}"
+    if any(word.partition("=")[0].replace("_", "-") in _LENGTHS for word in arguments):
+        return f"--n {shlex.quote(value or '3')}"
+    number = shlex.quote(value or "256")
     return f"--max-new {number}: the number of new ids; --n {number} is that of samples"
 
 

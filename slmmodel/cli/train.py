@@ -404,8 +404,8 @@ def resume(
         raise OptionError(f"-o {output!r} is the run itself", fix=fix, option="output")
     _check_model(folder, sets)
     _check_budget(folder, step, budget)
-    if output is None:
-        _check_unchanged(folder, step, data, bool(sets or budget or force))
+    if output is None and (step is not None or sets or budget or force):
+        raise _needs_new(folder, step, data)
     if not is_scored:
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
@@ -426,18 +426,17 @@ def resume(
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
 
 
-def _check_unchanged(run: RunFolder, step: int | None, data: str | None, has_changes: bool) -> None:
-    """Raises `OptionError` for a step and for changes, which need a new folder."""
+def _needs_new(run: RunFolder, step: int | None, data: str | None) -> OptionError:
+    """The error for a step, or for changes, which need a new folder."""
+    from slmmodel.cli.recorded import missing_data
+
     fix = resumed_at(run, step, arguments_of_command())
     if step is not None:
         fact = f"--step {step} needs a new folder: {run.path} keeps its own steps"
-        raise OptionError(fact, fix=fix, option="step")
-    if has_changes:
-        from slmmodel.cli.recorded import missing_data
-
-        if data is None and (missing := missing_data(run)):
-            fix += f" --data DATA; the data of the run, {', '.join(missing)}, are not there"
-        raise OptionError("--set, --budget and --force need a new run", fix=fix, option="set")
+        return OptionError(fact, fix=fix, option="step")
+    if data is None and (missing := missing_data(run)):
+        fix += f" --data DATA; the data of the run, {', '.join(missing)}, are not there"
+    return OptionError("--set, --budget and --force need a new run", fix=fix, option="set")
 
 
 def _check_checkpoints(run: RunFolder) -> None:

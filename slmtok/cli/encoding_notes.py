@@ -83,13 +83,15 @@ def encoding_meant(files: Sequence[str], read: ReadOptions) -> tuple[str, tuple[
         return None
     from slmtok.corpus.likely_encodings import likely_encodings
 
-    heads = {path: head for path, head in first_heads(files, read) if not is_utf_8(head)}
-    names = next(map(likely_encodings, heads.values()), ())
-    is_other = any(each.is_mixed for each in evidence_of(heads).values()) or any(
-        each.characters >= MIN_CHARACTERS
-        for each in evidence_of({path: head for path, head in first_heads(files, read) if path not in heads}).values()
-    )
-    return (shown_name(next(iter(heads))), names) if names and not is_other else None
+    heads = dict(first_heads(files, read))
+    others = [path for path, head in heads.items() if not is_utf_8(head)]
+    names = likely_encodings(heads[others[0]]) if others else ()
+    if not names:
+        return None
+    for path, each in evidence_of(heads).items():
+        if each.is_mixed if path in others else each.characters >= MIN_CHARACTERS:
+            return None
+    return shown_name(others[0]), names
 
 
 def remedy_of_invalid(path: str | None, files: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import click
 from slmtok.cli.arguments import parameter_name
 from slmtok.cli.text_argument import piped
 from slmtok.errors import SlmtokError, UnknownName, suggestion
-from slmtok.foreign_options import VALIDATION_SHARES, rule_of_share
+from slmtok.foreign_options import DIVIDING_SHARES, held_out_share, rule_of_share
 
 OF_SLM = (
     *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
@@ -26,8 +26,8 @@ _HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]
 _KEPT = "slm resume goes on from a checkpoint of a run, with the data and the model of the run"
 _OF_SPLITS = ("split", "split-corpus", "split-data", "split-dataset", "train-test-split", "train-val-split")
 """Commands of other tools for what packing does with --val."""
-_SHARES = ("val", "ratio", *VALIDATION_SHARES)
-"""Their options for the share that is held out."""
+_SHARES = ("val", "ratio", *DIVIDING_SHARES)
+"""Their options for a share of the documents."""
 _MIN_PREFIX = 4
 """Characters of a command that a longer word such as `evaluate` begins with."""
 
@@ -73,7 +73,8 @@ def _packed_with_split(rest: Sequence[str]) -> str:
     """The command line that packs the files among some words, and holds out the share that stands among them."""
     paths = [word for word in rest if not word.startswith("-") and os.path.exists(word)]  # noqa: PTH110
     words = [part for word in rest for part in (word.split("=", 1) if word.startswith("-") else [word])]
-    shares = (value for flag, value in pairwise(words) if flag.lstrip("-").replace("-", "_") in _SHARES)
+    named = ((flag.lstrip("-").replace("-", "_"), value) for flag, value in pairwise(words))
+    shares = (held_out_share(name, value) for name, value in named if name in _SHARES)
     rule = next(filter(None, map(rule_of_share, shares)), "tail:10%")
     return shlex.join(["slmtok", "pack", *(paths or ["CORPUS"]), "-t", "TOK", "--val", rule, "-o", "DATA"])
 

@@ -415,6 +415,8 @@ def test_bytes_of_a_file_of_no_format_are_counted(slmtok, here: Path, command: s
         "split-corpus a.txt --val 10%": "slmtok pack a.txt -t TOK --val tail:10% -o DATA",
         "split a.txt b.txt": "slmtok pack a.txt b.txt -t TOK --val tail:10% -o DATA",
         "train_test_split --seed 3 --test-size=0.2 a.txt": "slmtok pack a.txt -t TOK --val tail:20% -o DATA",
+        "split a.txt --train-size 0.8": "slmtok pack a.txt -t TOK --val tail:20% -o DATA",
+        "split-data a.txt --split=0.3": "slmtok pack a.txt -t TOK --val tail:30% -o DATA",
         "split": "slmtok pack CORPUS -t TOK --val tail:10% -o DATA",
     }.items(),
 )
