@@ -303,6 +303,9 @@ def unknown_option(
             instead = f"leave it out; a run is on the device that it was loaded to: {load}(path, device={text})"
         if ours == "report" and call == "train" and not meant:
             instead = "leave it out: progress is printed; slmmodel.train('data', report=print) calls a function"
+        if call == "evaluate" and option in ("text", "texts"):
+            score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
+            instead = f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
         if option in _OF_TEXT and not meant and call.startswith("Shard"):
             instead = "leave it out: packed data have a tokenizer; slmtok.pack(corpus, tok, folder) packs text"
         elif option in _OF_TEXT and not meant:

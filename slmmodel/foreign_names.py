@@ -49,6 +49,7 @@ FOREIGN_SETTINGS = {
     **dict.fromkeys(("torch_compile", "compile_model"), "run.compile"),
     **dict.fromkeys(("max_iters", "iters", "max_steps", "num_iterations", "train_steps"), "run.budget.steps"),
     **dict.fromkeys(("epochs", "num_epochs", "num_train_epochs"), "run.budget.epochs"),
+    **dict.fromkeys(("dataset", "data_path", "train_data", "train_file", "train_files"), "data.train"),
 }
 """Settings of other trainers by the last part of their name: the setting that means the same, or most nearly."""
 

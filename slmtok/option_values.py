@@ -318,7 +318,7 @@ def check_sample(name: str, value: object) -> float:
         fix: Message = (Setting(name, 0.1), " for 10 %")
         if value >= 2 and value == int(value):
             first = (Setting("max_docs", int(value)), f" for the first {int(value)} documents")
-            fix = first if value > 100 else (Setting(name, value / 100), f" for {value:g} %; ", *first)
+            fix = first if value > 100 else (Setting(name, value / 100), f" for {value:g} % of them; ", *first)
         raise OptionError(
             (Setting(name, value), " is not a share of the documents"),
             limit="above 0, at most 1",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from slmmodel.decoding_options import DecodingOptions
-from slmmodel.errors import Argument, OptionError
+from slmmodel.errors import Argument, Fix, OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation
 from slmmodel.sizes import round_up
@@ -95,11 +95,10 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
         if idle:
             have = "has" if len(idle) == 1 else "have"
             fact = f"{' and '.join(idle)} {have} no effect with {way}, which draws nothing"
-            raise _contradiction(fact, idle, way)
-    width, n = {"beam": options.beam, "beam_sample": options.beam_sample}.get(name or ""), getattr(options, "n", 1)
-    if name and width and n > width:
-        wide = round_up(n, options.beam_groups if name == "beam" else 1)
-        fix = (Argument(name, wide), ", or ", Argument("n", width))
+            raise _contradiction(fact, idle, way, _enough_beams(options, way))
+    if name and (enough := _enough_beams(options, name)):
+        width, n = getattr(options, name), getattr(options, "n", 1)
+        fix: Fix = (*enough, ", or ", Argument("n", width))
         raise OptionError(f"n {n} is more than {name} {width}", limit="one sample a beam", fix=fix, option="n")
     if ways and "overflow" in changed:
         raise _contradiction(f"overflow {options.overflow!r} has no effect with {ways[0]}", ["overflow"], ways[0])
@@ -129,7 +128,17 @@ def _several(ways: Sequence[str], idle: Sequence[str]) -> OptionError:
     return OptionError(fact, limit="one way to decode", fix=(*fix, *more), option=ways[1])
 
 
-def _contradiction(fact: str, idle: Sequence[str], other: str) -> OptionError:
+def _enough_beams(options: DecodingOptions, name: str) -> tuple[Argument, ...]:
+    """The option for as many beams as samples; none where there are enough, and for methods without beams."""
+    width, n = {"beam": options.beam, "beam_sample": options.beam_sample}.get(name), getattr(options, "n", 1)
+    if not width or n <= width:
+        return ()
+    return (Argument(name, round_up(n, options.beam_groups if name == "beam" else 1)),)
+
+
+def _contradiction(fact: str, idle: Sequence[str], other: str, instead: Sequence[Argument] = ()) -> OptionError:
+    """The error for options without effect beside another; `instead` is what the other has to be without them."""
     named = [part for option in idle for part in (" and ", Argument(option))][1:]
-    fix = ("leave out ", *named, ", or leave out " if len(idle) > 1 else " or ", Argument(other))
+    more: tuple[str | Argument, ...] = (" and give ", *instead) if instead else ()
+    fix: Fix = ("leave out ", *named, *more, ", or leave out " if len(idle) > 1 or more else " or ", Argument(other))
     return OptionError(fact, limit="one way to decode", fix=fix, option=idle[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from typing import NoReturn
 import click
 
 from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
     arguments_of,
     command_line,
     is_misspelt,
@@ -29,6 +31,7 @@ from slmtok.cli.arguments import (
     positional_params,
     stands_for_path,
     takes_corpus,
+    value_after,
 )
 from slmtok.cli.output import EACH
 from slmtok.errors import OptionError
@@ -48,6 +51,8 @@ YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORE
 """Values of other tools for a flag, such as the spelling of a special token; the group is a no."""
 _FIRST_PART, _LAST_PART = re.compile(r"\d+(\.\d+)?", re.ASCII), re.compile(r"\d{3}", re.ASCII)
 _UNIT = re.compile(r"([kmgt]i?)?b|[kmgt%]", re.IGNORECASE)
+_DASHED = re.compile(r"[-‐‑‒–—―−]{1,2}(?=[A-Za-z])")
+"""What editors and web pages make of the dashes of an option, and the dashes themselves."""
 _LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
 """A number in a list."""
 
@@ -58,6 +63,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     Raises `OptionError` for words that would be read as something else than they mean.
     """
     args = ctx.meta["arguments"] = _divide_short(ctx, args)
+    _refuse_typographic_dash(ctx, args)
     _refuse_option_as_value(ctx, args)
     if takes_corpus(ctx.command):
         _refuse_assignment(ctx, args)
@@ -69,6 +75,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     _refuse_divided_number(ctx, args)
     _refuse_option_after_dashes(ctx, args)
     _refuse_value_of_flag(ctx, args)
+    _refuse_folder_as_file(ctx, args)
     _refuse_repeated(ctx)
     return list(args)
 
@@ -78,6 +85,28 @@ def _refuse(
 ) -> NoReturn:
     """Raises the error for a command line with `words` in the place of the given ones, and `more` behind the line."""
     raise OptionError(fact, where=ctx.command_path, limit=limit, fix=command_line(ctx, words) + more, option=option)
+
+
+def _refuse_typographic_dash(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `–vocab 400` with an en dash, as a text of the web has it: it would be a file."""
+    flags = options_by_flag(ctx.command).keys() | getattr(ctx.command, "habits", {}).keys()
+
+    def typed(word: str) -> str:
+        found = _DASHED.match(word)
+        if found is None or found[0].isascii() or os.path.lexists(word):
+            return word
+        name = word[found.end() :]
+        is_short = len(name.partition("=")[0]) == 1
+        flag = f"{'-' if is_short else '--'}{name}"
+        return flag if flag.partition("=")[0].replace("_", "-") in flags else word
+
+    words = [*takewhile("--".__ne__, args)]
+    mended = [*map(typed, words), *args[len(words) :]]
+    wrong = next((word for word, right in zip(words, mended, strict=False) if word != right), None)
+    if wrong is not None:
+        sign = next(sign for sign in wrong if sign != "-")
+        fact = f"{wrong!r} begins with {unicodedata.name(sign)} (U+{ord(sign):04X}), not with the '-' of an option"
+        _refuse(fact, ctx, mended[words.index(wrong)], mended)
 
 
 def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:
@@ -94,6 +123,27 @@ def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:
             fact = f"{flag} has no value: {word} behind it is an option"
             raise OptionError(fact, where=ctx.command_path, fix=fix, option=flag)
         next(words, None)
+
+
+def _refuse_folder_as_file(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `-o models/` of a command that writes one file, whose name it knows."""
+    output, folder = options_by_flag(ctx.command).get("--output"), value_after(OUTPUT_FLAGS, args)
+    if output is None or folder is None or output.metavar != "FILE" or not isinstance(output.default, str):
+        return
+    is_there = os.path.isdir(folder)  # noqa: PTH112
+    is_meant = folder.endswith("/") and not os.path.lexists(folder)
+    if output.default == "-" or not Path(folder).name or not (is_there or is_meant):
+        return
+    file = str(Path(folder) / output.default)
+    name = free_name(file) if is_there else file
+    made = "" if is_there else f"mkdir -p {shlex.quote(folder)} && "
+    mended = [name if flag in OUTPUT_FLAGS and word == folder else word for flag, word in pairwise(["", *args])]
+    raise OptionError(
+        f"output {folder!r} is a folder" if is_there else f"output {folder!r} names a folder",
+        where=ctx.command_path,
+        fix=made + command_line(ctx, mended),
+        option="output",
+    )
 
 
 def _refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:

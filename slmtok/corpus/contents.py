@@ -515,8 +515,8 @@ def no_text(found: str, *, malformed: int | None = 0, sampled: int | None = 0) -
         fix = ("leave ", Setting("skip_malformed", True), " out to see the first")
     elif sampled == 1:
         found += "; the sample left out the only one"
-        paragraphs = (Setting("separator", "\n\n"), " makes a document of each paragraph of a text")
-        fix = ("leave ", Setting("sample"), " out, which chooses whole documents; ", *paragraphs)
+        paragraphs = (Setting("separator", "\n\n"), " beside it makes a document of each paragraph of a text")
+        fix = (*paragraphs, "; or leave ", Setting("sample"), " out, which chooses whole documents")
     elif sampled != 0:
         found += "; the sample left out all of them"
         fix = ("a larger ", Setting("sample"), ", or leave it out")

@@ -552,6 +552,15 @@ def test_unknown_options_of_generate_need_one_fix(inside: Path, call: Any) -> No
     call(max_new_tokens=5, temperature=0.8, seed=1)
 
 
+def test_a_text_given_to_evaluate_goes_to_score(inside: Path) -> None:
+    run = app.load("run")
+    with pytest.raises(WrongType) as caught:
+        run.evaluate(text="a fox")
+    call, _, rest = str(caught.value.fix).partition(", ")
+    assert rest == "of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
+    assert eval(call, {"run": run}) > 0
+
+
 def test_a_limit_on_the_size_of_a_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unreadable) as caught, translated_errors(tmp_path / "optim.safetensors"):
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))

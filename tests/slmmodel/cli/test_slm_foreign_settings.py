@@ -25,7 +25,7 @@ BUDGET = "run.budget."
 def test_each_spelling_of_a_foreign_setting_is_answered_by_ours(foreign, slm):
     setting = FOREIGN_SETTINGS[foreign]
     section = setting.partition(".")[0]
-    Path("a.yaml").write_text(f"{section}:\n  {foreign}: 8\ndata:\n  pack: concat\n")
+    Path("a.yaml").write_text(f"{section}:\n  {foreign}: 8\n" + "data:\n  pack: concat\n" * (section != "data"))
     lines = {
         "option": ["--" + foreign, "8"],
         "set": ["--set", f"{foreign}=8"],
@@ -39,6 +39,8 @@ def test_each_spelling_of_a_foreign_setting_is_answered_by_ours(foreign, slm):
             assert "leave it out" in fix, spelling
         elif foreign == "model_name" and spelling == "option":
             assert "--preset" in fix  # of a model as a whole
+        elif foreign in ("dataset", "train_file") and spelling == "option":
+            assert "slm train 8 -o" in fix  # an argument
         elif foreign == "optim" and spelling == "set":
             assert "optim." in fix
         else:
@@ -90,7 +92,7 @@ def configured(slm, tmp_path):
 @pytest.mark.parametrize("more", ["", " -t tok.json"])
 def test_a_file_of_settings_is_no_corpus(more, configured):
     for name, fix in {
-        "nano.py": "write run.eval_every for eval_interval, model.d_model for n_embd, "
+        "nano.py": "write run.eval_every for eval_interval, data.train for dataset, model.d_model for n_embd, "
         "optim.betas for beta2 (has both, such as [0.9, 0.95]), optim.lr for learning_rate, each in its section, "
         "and leave out the others; slm config > run-2.yaml writes a file for them; then slm train DATA --config "
         f"run-2.yaml{more} -o run-2",
@@ -117,7 +119,7 @@ def test_a_script_is_a_corpus(configured):
 
 def test_settings_of_nanogpt_as_a_configuration(configured):
     error = configured("train", "data", "-o", "new", "--config", "nano.py", code=2).err
-    assert "fix:   write run.eval_every for eval_interval, model.d_model for n_embd, " in error
+    assert "fix:   write run.eval_every for eval_interval, data.train for dataset, model.d_model for n_embd, " in error
 
 
 def test_ids_that_do_not_record_their_tokenizer(configured):

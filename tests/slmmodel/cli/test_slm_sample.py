@@ -263,6 +263,11 @@ assert not any(name.startswith(("sympy", "torch._dynamo")) for name in sys.modul
         (["--top-p", "2"], 2, "top_p is 2"),
         (["--greedy", "--temperature", "0.5"], 2, "temperature has no effect with greedy, which draws nothing"),
         (["--beam", "2", "--top-p", "0.9"], 2, "top_p has no effect with beam, which draws nothing"),
+        (
+            ["--beam", "2", "--n", "3", "--temperature", "0", "--top-k", "4"],
+            2,
+            "leave out --temperature and --top-k and give --beam 3, or leave out --beam",
+        ),
         (["--contrastive", "0.3", "--top-k", "4"], 2, "top_k has no effect with contrastive, which draws nothing"),
         (["--device", "tpu"], 2, "device 'tpu' does not exist"),
         (["--beam", "2", "--dola", "low"], 2, "beam and dola together"),

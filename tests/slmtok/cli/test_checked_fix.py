@@ -233,3 +233,39 @@ def test_an_option_that_no_command_has_is_left_out_which_is_said(slmtok, here, l
 def test_an_unknown_option_is_not_left_out_where_the_rest_may_not_be_meant(slmtok, here, line):
     package.load("tok.json").save("other.json")
     assert fix_of(slmtok(*line.split())) == f"slmtok {line.split()[0]} --help"
+
+
+@pytest.mark.parametrize(
+    ("words", "sign", "fix"),
+    [
+        (("a.txt", "–vocab", "280"), "EN DASH", "slmtok train a.txt --vocab 280"),
+        (("a.txt", "—vocab=280"), "EM DASH", "slmtok train a.txt --vocab=280"),
+        (("a.txt", "--vocab", "280", "−o", "new.json"), "MINUS SIGN", "slmtok train a.txt --vocab 280 -o new.json"),
+        (("a.txt", "-–vocab", "280", "––force"), "EN DASH", "slmtok train a.txt --vocab 280 --force"),
+    ],
+)
+def test_a_dash_of_an_editor_is_named(slmtok, here, words, sign, fix):
+    (here / "tok.json").unlink()
+    ran = slmtok("train", *words)
+    assert (ran.code, fix_of(ran)) == (2, fix)
+    assert f" begins with {sign} (U+" in ran.err
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+
+
+def test_a_text_with_a_dash_and_a_file_named_so_are_no_options(slmtok, here):
+    assert slmtok("encode", "–vocab", "-t", "tok.json", "--quiet").code == 1
+    (here / "–vocab").write_text("low lower lowest")
+    assert slmtok("encode", "–vocab", "-t", "tok.json").code == 0
+    assert "EN DASH" not in slmtok("encode", "–hello", "-t", "tok.json").err
+
+
+def test_a_folder_for_the_output_is_completed_with_the_name_of_the_file(slmtok, here):
+    (here / "there").mkdir()
+    for folder, made in {"there": "", "models/": "mkdir -p models/ && "}.items():
+        ran = slmtok("train", "a.txt", "--vocab", "280", "-o", folder)
+        line = f"slmtok train a.txt --vocab 280 -o {folder.rstrip('/')}/tok.json"
+        assert (ran.code, fix_of(ran)) == (2, made + line)
+        (here / folder).mkdir(exist_ok=True)
+        assert slmtok(*line.split()[1:]).code == 0
+    ran = slmtok("train", "a.txt", "--vocab", "280", "-o", "there")
+    assert fix_of(ran) == "slmtok train a.txt --vocab 280 -o there/tok-2.json"

@@ -49,8 +49,9 @@ ERRORS: dict[str, tuple[str, int, str]] = {
     ),
     "output is a folder": (
         "corpus.txt --vocab 400 -o texts",
-        1,
-        "output 'texts' is a folder\n  fix:   name a file in it",
+        2,
+        "output 'texts' is a folder\n  where: slmtok train\n"
+        "  fix:   slmtok train corpus.txt --vocab 400 -o texts/tok.json",
     ),
     "output is a device": (
         "corpus.txt --vocab 400 -o /dev/full --force",

@@ -206,8 +206,8 @@ FIXES |= {
     "train a.txt --vocab 280 --sample 1% -o x": (1, "the sample left out the only one\n"),
     "pack a.txt -t tok.json --sample 1% -o x": (
         1,
-        "the sample left out the only one\n  fix:   leave --sample out, which chooses whole documents; --separator "
-        "'\\n\\n' makes a document of each paragraph of a text\n",
+        "the sample left out the only one\n  fix:   --separator '\\n\\n' beside it makes a document of each paragraph "
+        "of a text; or leave --sample out, which chooses whole documents\n",
     ),
     "train a.txt --vocab 280 --format jsonl --skip-malformed -o x": (1, "1 malformed record left out\n"),
     "pack a.txt -t tok.json --format jsonl --skip-malformed -o x": (1, "fix:   leave --skip-malformed out to see "),

@@ -78,7 +78,7 @@ CASES = {
     "train a.txt --vocab 280 --sample 1000 -o x": (2, "fix:   --max-docs 1000 for the first 1000 documents\n"),
     "train a.txt --vocab 280 --sample 10 -o x": (
         2,
-        "fix:   --sample 0.1 for 10 %; --max-docs 10 for the first 10 documents\n",
+        "fix:   --sample 0.1 for 10 % of them; --max-docs 10 for the first 10 documents\n",
     ),
     "train a.txt --vocab 280 -t tok.json -o x": (
         2,
