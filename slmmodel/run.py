@@ -35,6 +35,7 @@ from slmmodel.notebook import html_table
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.methods import METHODS, chosen_method
 from slmmodel.sampling.prefill import check_logits
+from slmmodel.torch_state import own_torch_state
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import notes_on_time, value_of
 from slmmodel.training.summary import summary_of
@@ -316,7 +317,8 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     `WrongType`.
     """
     folder, target = RunFolder.open(check_path("path", path)), device_for(str(device))
-    return Run(folder, folder.model(target, step=None if step is None else _check_step(folder, step)))
+    with own_torch_state():
+        return Run(folder, folder.model(target, step=None if step is None else _check_step(folder, step)))
 
 
 def _check_step(folder: RunFolder, step: object) -> int:
