@@ -116,3 +116,23 @@ def test_the_encoding_is_the_cause_of_a_small_corpus(slmtok, language, encoding)
     Path("b.txt").write_text(TEXTS[language])
     ran = slmtok("train", "a.txt", "b.txt", "--vocab", "900", "-o", "tok.json")
     assert "--allow-smaller" in ran.err and "--encoding" not in ran.err
+
+
+@pytest.mark.parametrize(("language", "encoding"), [("Russian", "cp1251"), ("French", "latin-1")])
+@pytest.mark.parametrize("options", [(), ("--format", "text")])
+def test_the_encoding_of_stdin_is_proposed_after_its_end(slmtok, language, encoding, options):
+    """Its beginning is known when it was read."""
+    text = (TEXTS[language] * 30).encode(encoding)
+    ran = slmtok("count", "-", "-o", "a.counts", *options, stdin=text)
+    assert "(first: stdin, byte " in ran.err
+    assert ran.err.endswith(f" run it again with --encoding {encoding} --force\n")
+    ran = slmtok("train", "-", "--vocab", "900", "-o", "tok.json", *options, stdin=text)
+    assert "  limit: stdin is not UTF-8, and its bytes were kept: it reads as words in " in ran.err
+    assert f"  fix:   --encoding {encoding}\n" in ran.err
+    assert "--allow-smaller" in slmtok("train", "-", "--vocab", "900", "-o", "t", stdin=b"one two three").err
+
+
+def test_the_encoding_of_records_of_stdin_is_proposed(slmtok):
+    lines = ('{"text": "' + TEXTS["Russian"].strip() + '"}\n') * 30
+    ran = slmtok("count", "-", "--format", "jsonl", "-o", "a.counts", stdin=lines.encode("cp1251"))
+    assert "fix:   name the encoding; it reads as words in cp1251: --encoding cp1251; or --skip-malformed" in ran.err
