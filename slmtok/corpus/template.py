@@ -140,6 +140,12 @@ class Template:
         likely = self._likely(record)
         if several := self.of_listed(record):
             return MalformedRecord(fact, limit=(Setting("text_key"), " is one field"), fix=several)
+        lists = [key for key, value in record.items() if _are_ids(value)]
+        if not texts and lists and self.source is None:
+            # Beside ids there may be masks.
+            ids = next((key for key in lists if "id" in key or "token" in key), lists[0])
+            limit = f"text; {ids!r} holds lists of integers, as ids of tokens are"
+            return MalformedRecord(fact, limit=limit, fix="name the text that was encoded", ids=ids)
         if kind == "columns" and not texts:
             return MalformedRecord(fact, limit="a column of text", fix="leave it out: none of its columns is text")
         if self.source is not None and not texts and (held := [field for field in self.fields if field in record]):
@@ -212,3 +218,8 @@ def template_of(options: ReadOptions) -> Template:
     if options.text_template is None:
         return Template((b"", b""), (options.text_key,))
     return Template.parse(options.text_template, options.max_doc_bytes)
+
+
+def _are_ids(value: object) -> bool:
+    """Whether a value is a list of integers."""
+    return isinstance(value, list) and len(value) > 0 and all(type(each) is int for each in value)
