@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from slmtok.checks import U64, check_int, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
@@ -294,20 +295,39 @@ def check_domains(name: str, value: object) -> dict[str, tuple[str, ...]]:
             fix="join some",
             option=name,
         )
-    for domain, globs in value.items():
+    for globs in value.values():
         if isinstance(globs, (int, float)):
             fact = f" takes globs, not {type(globs).__name__} {globs!r}"
-            raise WrongType((Setting(name), fact), fix=globs_or_weight(domain, globs), option=name)
+            numbers = {each: number for each, number in value.items() if isinstance(number, (int, float))}
+            raise WrongType((Setting(name), fact), fix=globs_or_weight(numbers), option=name)
     return {key: check_globs(name, globs) for key, globs in value.items()}
 
 
-def globs_or_weight(domain: str, weight: object) -> Message:
-    """The fix for a number in the place of the globs of a domain: the option that takes each."""
+def globs_or_weight(numbers: Mapping[str, object]) -> Message:
+    """The fix for numbers in the place of the globs of domains: the options that take each."""
+    fix = _weights_meant(numbers) or (Setting("mix", numbers),)
+    are_several = len(numbers) > 1
     return (
-        Setting("domains", {domain: "GLOB"}),
-        " with a glob that matches its files; its weight in training is ",
-        Setting("mix", {domain: weight}),
+        Setting("domains", dict.fromkeys(numbers, "GLOB")),
+        f" with {'globs that match their' if are_several else 'a glob that matches its'} files; "
+        f"{'their weights' if are_several else 'its weight'} in training {'are' if are_several else 'is'} ",
+        *fix,
     )
+
+
+@contextmanager
+def naming_domains(mix: object, domains: object) -> Iterator[None]:
+    """Adds to an error about weights that text needs globs of their domains as well, where no option names any."""
+    try:
+        yield
+    except OptionError as error:
+        if error.fields.get("option") == "mix" and isinstance(mix, Mapping) and mix and not domains:
+            fix = error.parts["fix"]
+            parts = fix if isinstance(fix, tuple) else (str(fix),)
+            meant = next((each.value for each in parts if isinstance(each, Setting) and each.name == "mix"), mix)
+            globs = Setting("domains", dict.fromkeys(cast("Mapping[str, object]", meant), "GLOB"))
+            error.fix = (*parts, "; and for text, globs of its domains: ", globs)
+        raise
 
 
 def check_sample(name: str, value: object) -> float:

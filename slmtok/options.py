@@ -516,7 +516,8 @@ class TrainOptions(CountOptions):
 
     def __post_init__(self) -> None:
         """Raises `OptionError`, `WrongType`, `VocabularyTooSmall`, `InvalidSpecials`."""
-        super().__post_init__()
+        with values.naming_domains(self.mix, self.domains):
+            super().__post_init__()
         if self.vocab_size is None:
             return
         if self.vocab_size < FIRST_LEARNED:
