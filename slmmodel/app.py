@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path
+from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, int_meant
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
@@ -89,7 +89,8 @@ class TextRun:
             raise WrongType(fact, fix="slmmodel.load(path).generate(ids)")
         check_options(options, ("prompt", "assistant", "regex", "overflow"))
         given = {"choices": choices or None, "regex": regex or None, **options}
-        ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=max_new_tokens, assistant=assistant, **given))
+        meant = int_meant(max_new_tokens, 256)
+        ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=meant, assistant=assistant, **given))
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             texts = [choices] if isinstance(choices, str) else [str(choice) for choice in choices]
             raise WrongType("choices is a list of str", fix=f"choices={texts}")
@@ -274,7 +275,13 @@ def _setting_names() -> list[str]:
     return [*OPTIONS, *model_options()]
 
 
-@explains_settings(_setting_names)
+def _preset_lengths() -> dict[str, int]:
+    from slmmodel.models.presets import preset_lengths
+
+    return preset_lengths()
+
+
+@explains_settings(_setting_names, _preset_lengths)
 def train(
     data: Data,
     *,

@@ -255,11 +255,17 @@ def _refuse_settings(data: str) -> None:
 
 
 def _refuse_unnamed_ids(data: str, tokenizer: str) -> None:
-    """Raises `OptionError` for ids of another tool whose tokenizer no file says: `--tokenizer` may name it."""
+    """Raises `OptionError` for ids of another tool whose tokenizer no file says: `--tokenizer` may name it.
+
+    `UnsupportedFormat` for text under the name of such a file.
+    """
+    from slmmodel.data.opening import name_packed, refuse_text
+
     folder = Path(data) if Path(data).is_dir() else Path(data).parent
     vocab = folder / "vocab.json"
     if any((folder / name).is_file() for name in ("manifest.json", vocab.name)):
         return
+    refuse_text(Path(data), name_packed(Path(data), tokenizer), tokenizer)
     context = click.get_current_context()
     line = command_line(context, [*without(("-t", "--tokenizer"), arguments_of_command()), *_free_output(context)])
     write = f"{shlex.join(['slmtok', 'vocab', tokenizer, '--metadata'])} > {shlex.quote(str(vocab))}"
