@@ -283,3 +283,11 @@ def test_fixes_name_the_flags_of_the_command():
     flags = {flag for param in APP.command("batches").params for flag in param.opts}
     assert flag_naming(Argument("data.pack", "concat"), flags) == "--pack concat"
     assert flag_naming(Argument("data.pack", "concat")) == "--set data.pack=concat"
+
+
+def test_a_lone_surrogate_in_a_pair_has_a_place(slm, here):
+    pair = json.dumps({"sentence_good": "the fox", "sentence_bad": "fox the"})
+    Path("p.jsonl").write_text(f"{pair}\n{pair.replace('fox the', 'fox ' + chr(92) + 'ud83d the')}\n")
+    err = slm("pairs", "run", "p.jsonl", code=1).err
+    assert "error: the field 'sentence_bad' of a pair has a lone surrogate U+D83D, which has no UTF-8\n" in err
+    assert "  where: p.jsonl, line 2\n" in err
