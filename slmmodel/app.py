@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, int_meant
+from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
@@ -249,6 +249,7 @@ def load(
 
     Raises what `slmmodel.load` and `slmtok.load` raise, `MissingInput` without a tokenizer, `Mismatch` for another one.
     """
+    check_working_folder()
     from slmmodel.run import load as load_run
 
     run = load_run(path, step=step, device=device)
@@ -309,6 +310,7 @@ def train(
     from slmmodel.cli.train import TrainProgress
 
     check_bool("progress", progress)
+    check_working_folder()
     # Of the processes that torchrun started, only rank 0 prints.
     quiet = not (progress and is_main())
     with TrainProgress("loading torch", quiet=quiet) as report:

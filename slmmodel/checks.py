@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import operator
 import os
+import sys
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
@@ -55,6 +56,17 @@ def check_path(name: str, value: object, of_text: str = "") -> str:
             fix = "the name of a file or folder" + f"; for text {of_text.format('[text]')}" * bool(of_text)
             raise OptionError(fact, where=_described(path), fix=fix, option=name) from None
     return path
+
+
+def check_working_folder(fix: str = "os.chdir('/'), or to another folder that exists") -> None:
+    """Raises `MissingInput` where the working folder was removed and torch is not loaded: a library of torch would end
+    the process.
+    """
+    try:
+        os.getcwd()  # noqa: PTH109  (a path of ours has no cwd)
+    except OSError:
+        if "torch" not in sys.modules:
+            raise MissingInput("the working folder was removed", fix=fix, path=".") from None
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:

@@ -119,8 +119,18 @@ def test_a_certificate_of_other_data(slm, here) -> None:
 def test_finetuning_is_going_on_with_a_run(slm, here) -> None:
     err = slm("finetune", "run", "data", code=2).err
     assert "goes on from a checkpoint of a run, with the data and the model of the run" in err
-    assert err.endswith("  fix:   slm resume run\n")
-    run_fix("slm resume run")
+    longer = "slm resume run -o run-2 --budget steps=4"
+    assert err.endswith(f"  fix:   {longer}\n")
+    named = "slm resume run -o tuned --budget steps=3"
+    assert slm("finetune", "data", "run", "-o", "tuned", "--budget", "steps=3", code=2).err.endswith(f" {named}\n")
+    assert f"to go on with a run of slm: {longer}\n" in slm("train", "data", "--finetune", "run", code=2).err
+    assert slm("finetune", "gone", "data", code=2).err.endswith("  fix:   slm resume RUN\n")
+    run_fix(named)
+    run_fix(longer)
+    # An unfinished run goes on itself.
+    Path("run-2/result.json").unlink()
+    assert slm("fine-tune", "run-2", code=2).err.endswith("  fix:   slm resume run-2\n")
+    run_fix("slm resume run-2")
 
 
 def test_the_vocabulary_of_another_program_is_kept(slm, here) -> None:
