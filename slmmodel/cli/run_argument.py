@@ -16,9 +16,10 @@ import click
 from pydantic import ValidationError
 
 from slmmodel.budget import Budget
-from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, new_name, read_train_state, runs_in
+from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, read_train_state, runs_in
 from slmmodel.checks import folder_of
 from slmmodel.errors import SlmmodelError
+from slmmodel.files import new_name
 from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.sizes import parse_count
 from slmtok.cli.arguments import (
