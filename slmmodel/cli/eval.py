@@ -671,7 +671,9 @@ def _two_faults(compared: tuple[str, str], kinds: Mapping[str, str]) -> Slmmodel
         what = kinds.get(path) or (folder if Path(path).is_dir() else "not a file of losses")
         facts.append(f"{path!r} is {what}" if Path(path).exists() else f"{path!r} does not exist")
         near = [] if Path(path).exists() else get_close_matches(path, set(runs_in(Path())) - {*compared}, n=1)
-        meant[path] = next(iter(near), path if path in kinds else "OTHER.losses")
+        # The name of losses that are missing stays: they may still be written.
+        is_lost = not Path(path).exists() and Path(path).suffix == ".losses"
+        meant[path] = next(iter(near), path if path in kinds or is_lost else "OTHER.losses")
     named, limit = list(meant.values()), known_runs(Path())
     if named[0] != named[1] and all(map(is_run, named)):
         fix = comparison_of(named)

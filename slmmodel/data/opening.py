@@ -34,7 +34,7 @@ FileSource = ShardSource | ForeignSource
 SPLITS = ("train", "val")
 ID_SUFFIXES = (".bin", ".npy")
 _HEAD_BYTES, _MIN_TEXT_BYTES = 4096, 32
-"""Ids of 2 bytes look like text in about 1 of 10**6 files of 32 bytes, and in fewer longer ones."""
+"""Random ids of 2 bytes look like text in fewer than 1 of 10**6 files of 32 bytes."""
 _CONTROL = re.compile(r"[\0-\x08\x0b\x0e-\x1f]")
 
 
