@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.calls import explains_calls
-from slmtok.checks import refuse_home
+from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError
 from slmtok.file_kinds import is_run
 from slmtok.files import free_name
@@ -68,7 +68,8 @@ def export(
         if str(folder) in TARGETS:
             error.fix = f"format and folder the other way round: {str(folder)!r}, {to!r}"
         raise error
-    place = Path(folder)
+    place = Path(check_path(folder, "exported"))
+    check_output_name(str(place))
     name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)
     files = target.files(tokenizer, name, **(settings or {}))
