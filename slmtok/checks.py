@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
-from slmtok.errors import InvalidText, OptionError, Setting, WrongType
+from slmtok.errors import InvalidText, OptionError, Setting, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.record_texts import map_call, text_in, texts_in
 
@@ -103,6 +103,13 @@ def check_bool(name: str, value: object) -> None:
             fix=both if meant is None else (Setting(name, meant),),
             option=name,
         )
+
+
+def check_type(name: str, value: object, kind: type, fix: str) -> None:
+    """Raises `WrongType` unless the argument is None or a `kind`; `fix` is one, in Python."""
+    if value is not None and not isinstance(value, kind):
+        fact = (Setting(name), f" must be a {kind.__name__}, not {type(value).__name__} {value_text(value)}")
+        raise WrongType(fact, fix=fix, option=name)
 
 
 _YES = ("true", "yes", "y", "on", "1", "t")

@@ -23,6 +23,7 @@ from slmtok.checks import (
     check_text,
     check_texts,
     check_threads,
+    check_type,
     not_one_text,
 )
 from slmtok.errors import SlmtokError, WrongType
@@ -92,6 +93,8 @@ class Tokenizer(metaclass=_NamesConstructors):
                 f"a Tokenizer is made of a Vocabulary, not of {type(vocabulary).__name__}",
                 fix="slmtok.load('tok.json')",
             )
+        for name, each in (("options", options), ("provenance", provenance)):
+            check_type(name, each, Mapping, f"{name}=tok.{name}")
         pattern = compile_pattern(vocabulary.pattern)
         specials = [(token.id, (token.text or "").encode()) for token in vocabulary.specials.tokens]
         self.__dict__.update(

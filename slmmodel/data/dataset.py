@@ -56,16 +56,17 @@ class _Sequences:
             raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
         for name in ("shuffle", "shift_labels"):
             check_bool(name, options[name])
-        if options["pack"] not in STRATEGIES:
+        if not isinstance(options["pack"], str) or options["pack"] not in STRATEGIES:
             raise unknown_name("strategy", str(options["pack"]), STRATEGIES, Argument("pack"))
         self._refuse_unknown(options)
         for name in options.keys() & CHOICES.keys():
-            if options[name] not in CHOICES[name]:
+            if not isinstance(options[name], str) or options[name] not in CHOICES[name]:
                 raise unknown_name(name, str(options[name]), CHOICES[name], Argument(name))
         self.path = str(Path(check_path("path", path)).absolute())
         self.split, self.options = split, dict(options)
         self.batch_size = check_int("batch_size", batch_size, 1, example=8)
-        self.shift_labels = bool(self.options.pop("shift_labels"))
+        self.shift_labels = self.options.pop("shift_labels")
+        check_bool("shift_labels", self.shift_labels)
         check_int("seq_len", self.options["seq_len"], 1, example=256)
         check_int("seed", self.options["seed"])
         self._loader: Loader | None = None

@@ -10,12 +10,13 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.calls import explains_calls
-from slmtok.checks import check_output_name, check_path, refuse_home
+from slmtok.checks import check_output_name, check_path, check_type, refuse_home
 from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError
 from slmtok.file_kinds import is_run
 from slmtok.files import free_name
@@ -62,7 +63,9 @@ def export(
     fix = f"export(tok, {str(tokenizer)!r}, {str(folder)!r})"
     refuse_swapped(tokenizer, to, "export(tokenizer, to, folder)", fix)
     check_tokenizer(tokenizer)
-    target = TARGETS.get(to)
+    check_type("name", name, str, f"name={str(name)!r}")
+    check_type("settings", settings, Mapping, "leave settings out")
+    target = TARGETS.get(to) if isinstance(to, str) else None
     if target is None:
         error = unknown_format("export format", to, TARGETS)
         if str(folder) in TARGETS:
@@ -72,6 +75,8 @@ def export(
     check_output_name(str(place))
     name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)
+    for each in sorted(settings.keys() - signature(target.files).parameters.keys(), key=str) if settings else ():
+        raise OptionError(f"settings has {each!r}, which {to!r} does not take", fix=f"leave {each!r} out")
     files = target.files(tokenizer, name, **(settings or {}))
     check_folder(place, [*files, RECEIPT], force=force)
     if verify:
