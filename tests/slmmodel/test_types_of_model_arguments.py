@@ -18,7 +18,9 @@ from slmmodel.vocab import VocabMeta
 from slmtok.errors import SlmtokError
 
 pytest.importorskip("torch")
-SETTINGS = {"model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}}
+SETTINGS: dict[str, Any] = {
+    "model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}
+}
 SETTINGS |= {"run.batch_tokens": 64, "run.threads": 1}
 TEXT = "\n".join(f"once upon a time fox {number} saw tree {number % 7}, and it was tall." for number in range(60))
 WRONG = (5, 2.5, True, None, "x", b"\xff", [5], [[300]], {"a": 1}, object())
@@ -32,7 +34,7 @@ def calls(folder: Path) -> dict[str, Case]:
     tok = slmtok.train(folder / "text.txt", vocab_size=300)
     tok.save(folder / "tok.json")
     slmtok.pack(folder / "text.txt", tok, folder / "data", document="line", val="none")
-    training = {"budget": "steps=1", "settings": SETTINGS, "seed": 1, "output": "run", "force": True}
+    training: dict[str, Any] = {"budget": "steps=1", "settings": SETTINGS, "seed": 1, "output": "run", "force": True}
     run = slmmodel.train("data", **training)
     source = open_source("data")
     packed = {"source": source, "vocab": source.vocab, "seq_len": 8, "batch_size": 2}

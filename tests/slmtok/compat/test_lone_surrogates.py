@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import isgenerator
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def test_no_argument_with_a_lone_surrogate_gives_a_bare_error(tmp_path: Path, mo
 def test_the_error_names_the_character_and_its_fix_gives_a_text(tmp_path: Path) -> None:
     made = adapters(tmp_path)
     regex = made["minbpe"]
-    calls = [
+    calls: list[Callable[[str], Any]] = [
         lambda text: made["sentencepiece"].piece_to_id(text),
         lambda text: made["sentencepiece"].decode([text]),
         lambda text: made["hf"].convert_tokens_to_string(["x", text]),
