@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
 from slmtok.calls import explains_calls
@@ -64,7 +64,6 @@ def export(
     refuse_swapped(tokenizer, to, "export(tokenizer, to, folder)", fix)
     check_tokenizer(tokenizer)
     check_type("name", name, str, f"name={str(name)!r}")
-    check_type("settings", settings, Mapping, "leave settings out")
     target = TARGETS.get(to) if isinstance(to, str) else None
     if target is None:
         error = unknown_format("export format", to, TARGETS)
@@ -75,8 +74,7 @@ def export(
     check_output_name(str(place))
     name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)
-    for each in sorted(settings.keys() - signature(target.files).parameters.keys(), key=str) if settings else ():
-        raise OptionError(f"settings has {each!r}, which {to!r} does not take", fix=f"leave {each!r} out")
+    _check_settings(settings, target)
     files = target.files(tokenizer, name, **(settings or {}))
     check_folder(place, [*files, RECEIPT], force=force)
     if verify:
@@ -102,6 +100,12 @@ def export(
         with suppress(OSError):
             shutil.rmtree(temporary)
     return found
+
+
+def _check_settings(settings: object, target: Target) -> None:
+    check_type("settings", settings, Mapping, "leave settings out")
+    for each in sorted({*cast("Any", settings or ())} - signature(target.files).parameters.keys(), key=str):
+        raise OptionError(f"settings has {each!r}, which {target.name!r} does not take", fix=f"leave {each!r} out")
 
 
 def _open(tokenizer: Tokenizer, target: Target, folder: Path, name: str) -> Encode:

@@ -84,10 +84,7 @@ def pack(
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
         limit = "a path, or a list of paths"
         raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=limit, fix=_TEXTS_FIX, option="corpus")
-    if remote is not None and not callable(remote):
-        fact = f"remote must be a function that encodes batches, not {type(remote).__name__}"
-        fix = "leave it out; or from slmtok.cluster.tasks import pack_on, then remote=pack_on('auto')"
-        raise WrongType(fact, fix=fix, option="remote")
+    _check_remote(remote)
     options = build_options(PackOptions, options, keywords)
     out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
     check_output_name(os.fspath(out))
@@ -162,6 +159,13 @@ def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: d
         raise
     if fix:
         raise WrongType("several texts are a list of paths", limit=limit, fix=fix)
+
+
+def _check_remote(remote: object) -> None:
+    if remote is not None and not callable(remote):
+        fact = f"remote must be a function that encodes batches, not {type(remote).__name__}"
+        fix = "leave it out; or from slmtok.cluster.tasks import pack_on, then remote=pack_on('auto')"
+        raise WrongType(fact, fix=fix, option="remote")
 
 
 def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: bool) -> None:

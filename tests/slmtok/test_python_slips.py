@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +191,11 @@ def test_an_iterator_that_was_used_up_gives_a_warning(tok: slmtok.Tokenizer) -> 
     assert slmtok.count(texts).documents == 20
     rows = iter(STORIES)
     assert len(tok.encode_batch(rows)) == 20
-    used = [lambda: slmtok.count(texts), lambda: tok.encode_batch(rows), lambda: tok.count_tokens(rows)]
+    used: list[Callable[[], object]] = [
+        lambda: slmtok.count(texts),
+        lambda: tok.encode_batch(rows),
+        lambda: tok.count_tokens(rows),
+    ]
     for call in used:
         with pytest.warns(UserWarning, match="gave no texts: one that was read before gives none again") as caught:
             call()
