@@ -63,15 +63,13 @@ def export(
     fix = f"export(tok, {str(tokenizer)!r}, {str(folder)!r})"
     refuse_swapped(tokenizer, to, "export(tokenizer, to, folder)", fix)
     check_tokenizer(tokenizer)
-    check_type("name", name, str, f"name={str(name)!r}")
     target = TARGETS.get(to) if isinstance(to, str) else None
     if target is None:
         error = unknown_format("export format", to, TARGETS)
         if str(folder) in TARGETS:
             error.fix = f"format and folder the other way round: {str(folder)!r}, {to!r}"
         raise error
-    place = Path(check_path(folder, "exported"))
-    check_output_name(str(place))
+    place = _checked_place(folder)
     name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)
     _check_settings(settings, target)
@@ -102,6 +100,11 @@ def export(
     return found
 
 
+def _checked_place(folder: object) -> Path:
+    check_output_name(name := check_path(folder, "exported"))
+    return Path(name)
+
+
 def _check_settings(settings: object, target: Target) -> None:
     check_type("settings", settings, Mapping, "leave settings out")
     for each in sorted({*cast("Any", settings or ())} - signature(target.files).parameters.keys(), key=str):
@@ -125,6 +128,7 @@ def _open(tokenizer: Tokenizer, target: Target, folder: Path, name: str) -> Enco
 
 def check_name(name: str) -> str:
     """`name`, if it is valid for a file and an encoding. Raises `OptionError`."""
+    check_type("name", name, str, f"name={str(name)!r}")
     if not _NAME.fullmatch(name):
         raise OptionError(
             (Setting("name", name), " is not a valid name"),
