@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -87,6 +87,9 @@ class TextRun:
         for name in {"ids", "input_ids"} & options.keys():
             fact = f"generate() of text takes a prompt, not {name}"
             raise WrongType(fact, fix="slmmodel.load(path).generate(ids)")
+        if not isinstance(choices, Iterable):
+            fact = f"choices is a list of str, not {type(choices).__name__} {choices!r}"
+            raise WrongType(fact, fix=f"choices=[{str(choices)!r}]")
         check_options(options, ("prompt", "assistant", "regex", "overflow"))
         given = {"choices": choices or None, "regex": regex or None, **options}
         meant = int_meant(max_new_tokens, 256)

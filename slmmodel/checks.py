@@ -119,6 +119,12 @@ def check_bool(name: str, value: object) -> None:
         raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}={not is_no}")
 
 
+def check_type(name: str, value: object, kind: type, fix: str) -> None:
+    """Raises `WrongType` unless the argument is a `kind`."""
+    if not isinstance(value, kind):
+        raise WrongType(f"{name} must be a {kind.__name__}, not {_described(value)}", fix=fix)
+
+
 _NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from slmtok.checks import U64, check_int, integer_meant
+from slmtok.checks import U64, check_int, check_output_name, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import any_of, closest, rule_of_share, split_of_share
 from slmtok.sizes import parse_size
@@ -416,6 +416,16 @@ def check_str(name: str, value: object, example: str) -> str:
         if type(value).__name__ == "Pattern" and isinstance(getattr(value, "pattern", None), (str, bytes)):
             error.fix = _source_of(name, value)
         raise error
+    return value
+
+
+def check_folder(name: str, value: object) -> str | os.PathLike[str]:
+    """`value`, if it is the path of a folder. Raises `WrongType`, `OptionError` for one that no folder has."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise wrong_type(name, value, "is named by a str or a Path", "folder")
+    if not os.fspath(value):
+        raise OptionError((Setting(name, value), " is empty"), fix=(Setting(name, "folder"),), option=name)
+    check_output_name(os.fspath(value))
     return value
 
 

@@ -175,6 +175,8 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
             fix, zero = ("leave it out, or ", Setting(name, example or low)), (Setting(name, 0), " is out of range")
             raise OptionError(zero, limit=f"{low} or more", fix=fix, option=name, value=0)
         return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)
+    if os.PathLike[str] in kinds:
+        return values.check_folder(name, value)
     if kinds in ((str,), (str, type(None))):
         return values.check_str(name, value, spec.default or spec.default_text or "text")
     return value

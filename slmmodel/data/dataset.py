@@ -67,19 +67,18 @@ class _Sequences:
             raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
         for name in ("shuffle", "shift_labels"):
             check_bool(name, options[name])
-        if options["pack"] not in STRATEGIES:
+        if not isinstance(options["pack"], str) or options["pack"] not in STRATEGIES:
             raise unknown_name("strategy", str(options["pack"]), STRATEGIES, Argument("pack"))
         self._refuse_unknown(options)
         for name in options.keys() & CHOICES.keys():
-            if options[name] not in CHOICES[name]:
+            if not isinstance(options[name], str) or options[name] not in CHOICES[name]:
                 raise unknown_name(name, str(options[name]), CHOICES[name], Argument(name))
         self.path = str(Path(check_path("path", path)).absolute())
         self.split, self.options = split, dict(options)
         self.batch_size = check_int("batch_size", batch_size, 1, example=8)
-        self.shift_labels = bool(self.options.pop("shift_labels"))
-        if (seq_len := check_int("seq_len", self.options["seq_len"], 1, example=256)) > MAX_SEQ_LEN:
-            limit = f"1 to {MAX_SEQ_LEN:,}"
-            raise OptionError(f"seq_len is {seq_len:,}", limit=limit, fix="seq_len=256", option="seq_len")
+        self.shift_labels = self.options.pop("shift_labels")
+        check_bool("shift_labels", self.shift_labels)
+        check_int("seq_len", self.options["seq_len"], 1, example=256)
         check_int("seed", self.options["seed"])
         self._loader: Loader | None = None
         self._digest: str | None = None
@@ -263,6 +262,9 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
                 fix=more if rank < world_size else fewer,
             )
         named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
+        if check_int("seq_len", seq_len, 1, example=256) > MAX_SEQ_LEN:
+            limit = f"1 to {MAX_SEQ_LEN:,}"
+            raise OptionError(f"seq_len is {seq_len:,}", limit=limit, fix="seq_len=256", option="seq_len")
         super().__init__(path, split, batch_size, {**named, "crop_offset": crop_offset, **options})
         self._cursor = Cursor()
 

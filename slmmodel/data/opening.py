@@ -21,7 +21,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from slmmodel.checks import missing_path
+from slmmodel.checks import check_type, missing_path
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MAGIC as SHARD_MAGIC
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link, refuse_other_files
@@ -56,6 +56,7 @@ def open_source(
         several = isinstance(path, list | tuple)
         call = "[open_source(path) for path in paths]" if several else "open_source('data')"
         raise WrongType(f"path is a {type(path).__name__}, not a str or a Path", fix=call)
+    check_type("split", split, str, "split='train'")
     folder = Path(path)
     if not folder.exists():
         fix: Fix = "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"

@@ -90,7 +90,7 @@ def pack(
     _check_folder_name(os.fspath(out))
     sources = _find(corpus, options, lambda texts: _call_of_texts(texts, out, given, keywords, force=force))
     # Before the work, not after it.
-    _check_inference(options, tokenizer, is_remote=remote is not None)
+    _check_inference(options, tokenizer, _checked_remote(remote))
     if layout.u16_only:
         require_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), layout.name)
     if layout.needs_validation:
@@ -160,7 +160,15 @@ def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: d
         raise WrongType("several texts are a list of paths", limit=limit, fix=fix)
 
 
-def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: bool) -> None:
+def _checked_remote(remote: RemoteEncoder | None) -> RemoteEncoder | None:
+    if remote is not None and not callable(remote):
+        fact = f"remote must be a function that encodes batches, not {type(remote).__name__}"
+        fix = "leave it out; or from slmtok.cluster.tasks import pack_on, then remote=pack_on('auto')"
+        raise WrongType(fact, fix=fix, option="remote")
+    return remote
+
+
+def _check_inference(options: PackOptions, tokenizer: Tokenizer, remote: object) -> None:
     """Raises `OptionError` where text cannot be cut in this way."""
     if options.inference == "merges":
         return
@@ -171,7 +179,7 @@ def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: b
             fix=("leave ", Setting("inference"), " out"),
             option="inference",
         )
-    if is_remote and options.inference != "longest":
+    if remote is not None and options.inference != "longest":
         raise OptionError(
             (Setting("inference", options.inference), " on a cluster"),
             limit="dropout is encoded on one machine, which knows what is validation",
