@@ -712,3 +712,19 @@ def _number_meant(value: object) -> int:
     if hasattr(value, "__index__") and not isinstance(value, bool):
         return int(value.__index__())
     return integer_meant(value.strip() if isinstance(value, str) else value) or 0
+
+
+def check_recordable(name: str, value: object) -> None:
+    """Raises `OptionError` for a str with half of a surrogate pair, which no JSON file can record."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        raise OptionError(
+            (Setting(name), f" has {value!r}, which is not UTF-8"),
+            limit="options are recorded in JSON",
+            fix="give it in UTF-8",
+            option=name,
+        ) from None
+    inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
+    for item in inner:
+        check_recordable(name, item)
