@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -164,14 +164,18 @@ _MAX_LISTED = 8
 """Files that a fix lists."""
 
 
-def similar_file(path: str | os.PathLike[str]) -> str | None:
-    """The remedy that names what exists with a path like this one, if something does."""
-    near = _similar_path(Path(path))
+def similar_file(path: str | os.PathLike[str], is_meant: Callable[[Path], bool] = Path.exists) -> str | None:
+    """The remedy that names what exists with a path like this one and may be meant, if something does."""
+    near = _similar_path(Path(path), is_meant)
     return f"check the name: there is {str(near)!r}" if near else None
 
 
-def _similar_path(path: Path) -> Path | None:
-    """What exists with a name like that of `path` in its folder, or in one with a name like that of its folder."""
+_MAX_NEAR = 8
+"""Names like the missing one, of which the nearest that may be meant is chosen."""
+
+
+def _similar_path(path: Path, is_meant: Callable[[Path], bool] = Path.exists) -> Path | None:
+    """What may be meant with a name like that of `path` in its folder, or in one with a name like that of its folder."""
     # The import takes 15 ms.
     from difflib import get_close_matches
 
@@ -181,11 +185,12 @@ def _similar_path(path: Path) -> Path | None:
         folder = _similar_path(path.parent) if path.parent.name else None
         if folder is None:
             return None
-        return folder / path.name if (folder / path.name).exists() else _similar_path(folder / path.name)
+        other = folder / path.name
+        return other if other.exists() and is_meant(other) else _similar_path(other, is_meant)
     except (OSError, ValueError):
         return None
-    near = get_close_matches(path.name, names, n=1, cutoff=0.8)
-    return path.with_name(near[0]) if near else None
+    near = map(path.with_name, get_close_matches(path.name, names, n=_MAX_NEAR, cutoff=0.8))
+    return next(filter(is_meant, near), None)
 
 
 def last_write(path: str | os.PathLike[str]) -> tuple[int, int] | None:

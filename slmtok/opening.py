@@ -16,13 +16,14 @@ from slmtok.errors import (
     MissingInput,
     Setting,
     UnknownName,
+    Unreadable,
     WrongFormat,
     WrongType,
     begun_name,
     suggestion,
 )
-from slmtok.file_kinds import UNKNOWN, kind_of
-from slmtok.files import free_name, refuse_text, similar_file
+from slmtok.file_kinds import TOKENIZER, UNKNOWN, kind_of
+from slmtok.files import MAX_FILE_BYTES, free_name, read_file, refuse_text, similar_file
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -126,6 +127,7 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
     bare = hub.removeprefix(TIKTOKEN)
     if "." not in name and "/" not in name:
         error.limit = f"a tokenizer file, a folder with one, a model such as gpt-4, or one of {', '.join(ENCODINGS)}"
+    near = similar_file(name, _may_hold_tokenizer)
     if os.path.isfile(f"{name}.json"):  # noqa: PTH113  (a name of any length is fine)
         error.fix = f"{name}.json"
     elif not bare:
@@ -133,13 +135,29 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
     elif meant := similar_encoding(bare):
         what = "public encoding" if meant in ENCODINGS else "name"
         error.fix = f"the {what} {meant}, or the path of a tokenizer file"
-    elif similar_file(name) is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
+    elif near is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
         fetch = f"hf download {hub} tokenizer.json --local-dir . ; then name tokenizer.json, if it is byte-level BPE"
         if "/" in name and not name.startswith("hf:"):
             error.fix = f"{error.fix}; for a model of the Hugging Face Hub fetch the file first: {fetch}"
         else:
             error.fix = f"fetch the file first: {fetch}" + f"; or {error.fix}" * (not name.startswith("hf:"))
+    elif similar_file(name):
+        # What has a similar name is something else.
+        error.fix = near or f"check the name, or make a tokenizer: slmtok train CORPUS -o {shlex.quote(name)}"
     return error
+
+
+def _may_hold_tokenizer(path: Path) -> bool:
+    """Whether a path is a tokenizer file, or a folder with one."""
+    from slmtok.formats.hf import looks_like
+
+    if path.is_dir():
+        return any((path / name).is_file() for name in TOKENIZER_FILES)
+    try:
+        head = read_file(str(path), MAX_FILE_BYTES["tokenizer.json"])
+    except (MissingInput, Unreadable):
+        return False
+    return kind_of(head) == TOKENIZER or looks_like(head)
 
 
 def similar_encoding(name: str) -> str | None:

@@ -155,7 +155,7 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         example = _spelled(value, spec) or (spec.default if isinstance(spec.default, int) else spec.example)
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # 1e6, as flags take it
-        if type(value) is int and value == 0 < low and spec.default is None:
+        if type(value) is int and value == 0 < low and not name.startswith("min_"):  # meant as no limit
             fix, zero = ("leave it out, or ", Setting(name, example or low)), (Setting(name, 0), " is out of range")
             raise OptionError(zero, limit=f"{low} or more", fix=fix, option=name, value=0)
         return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)

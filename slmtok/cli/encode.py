@@ -228,6 +228,12 @@ def _explain_specials(error: UnknownSpecial, tokenizer: str, flags: Sequence[str
     options = {name: f"--allow-special {shlex.quote(name)}" for name in names if name != "all"}
     options |= {name: f"--{name}" for name in flags}
     lacking = [name for name in options if name not in specials and name not in specials.spellings]
+    meant = {name: role for name in lacking if name.isidentifier() and (role := specials.role_meant(name))}
+    allowed = f"--allow-special {shlex.quote(','.join(meant.get(name, name) for name in names))}"
+    lacking = [name for name in lacking if name not in meant]
+    if not lacking:
+        error.fix = allowed
+        return
     spelled = spellings_meant(lacking)
     new = [role for role in spelled if role not in specials]
     if len(new) > specials.n_reserved:
@@ -238,6 +244,8 @@ def _explain_specials(error: UnknownSpecial, tokenizer: str, flags: Sequence[str
     pairs = " ".join(shlex.quote(f"{role}={text}") for role, text in spelled.items())
     output = free_name("with-special.json")
     error.fix = f"slmtok set-special {shlex.quote(tokenizer)} {pairs} -o {output}, and name -t {output}"
+    if meant:
+        error.fix += f" {allowed}"
 
 
 def _warnings(source: str, job: EncodeJob, array: str | None = None) -> tuple[str, ...]:

@@ -112,7 +112,8 @@ def _pair_meant(value: str, pair: str) -> str:
     """`pair`, such as NAME=GLOB, with what a value says of it: both with another sign between, or one of them."""
     name, _, second = pair.partition("=")
     if both := _DIVIDED_PAIR.fullmatch(value):
-        return f"{both[1]}={both[2]}"
+        is_folder = second == "GLOB" and os.path.isdir(both[2])  # noqa: PTH112
+        return f"{both[1]}={both[2].rstrip('/')}/**" if is_folder else f"{both[1]}={both[2]}"
     if second == "GLOB" and _GLOB.search(value) and (word := re.search(r"\w+", value)):
         return f"{word[0]}={value}"
     if _NUMBER.fullmatch(value):

@@ -145,7 +145,7 @@ def train_sizes(
         for each in listed:
             validate_options(each)
         corpus = check_source(corpus, options, "slmtok.train")
-        if options.is_weighted and not options.domains:
+        if options.is_weighted:
             from slmtok.training.mixing import check_named
 
             files: Any = corpus if isinstance(corpus, (str, os.PathLike, list, tuple)) else None

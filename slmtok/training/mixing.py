@@ -9,10 +9,13 @@ weight 1, the others four significant digits.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import lcm
+from os.path import commonprefix
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import OptionError, Setting, unknown_name
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from slmtok.options import TrainOptions
 
 _DIGITS = 4
+_NO_GLOB = "GLOB"
+_MAX_NAMES = 8
+"""Domains that an error names by the names of files."""
+_NAME = re.compile(r"[\w.-]+")
 _EXACT = Context(prec=40)
 
 
@@ -47,42 +54,64 @@ def domain_weights(
 def check_named(options: TrainOptions, sources: Sequence[str] = ()) -> None:
     """For weighted options: raises `OptionError` for those of a text without named domains, before the text is read.
 
-    sources: the files of the corpus.
+    sources: the files of the corpus. Raises `UnknownName` for a weighted domain that is not named, and whose name is
+    that of some of them.
     """
     if not options.domains:
         raise _no_domains(options.mix or {}, sources)
+    known = options.domain_names
+    meant = {name: _glob_of(name, sources) for name in options.mix or {} if name not in known}
+    if sources and meant and _NO_GLOB not in meant.values():
+        error = unknown_name("domain", next(iter(meant)), known)
+        error.fix = (Setting("domains", meant), " beside the others")
+        raise error
 
 
 def _no_domains(mix: Mapping[str, Any], sources: Sequence[str] = ()) -> OptionError:
     """The error for weights without domains; its fix names one domain for each name in `mix`."""
     from slmtok.corpus.globs import matches
 
-    globs = {name: _glob_of(name, sources) for name in mix} or {"wiki": "*wiki*"}
+    names = mix or _names_in(sources)
+    globs = {name: _glob_of(name, sources) for name in names} or ({"NAME": _NO_GLOB} if sources else {"wiki": "*wiki*"})
     found = [f"{glob} matches {sum(matches(source, glob) for source in sources)}" for glob in globs.values()]
+    counted = f"; of {len(sources)}, {', '.join(found)}" if sources and _NO_GLOB not in globs.values() else ""
     return OptionError(
         "the corpus has no domains to weight",
         where=(Setting("mix"), ", ", Setting("temperature")),
         limit="domains that were named when the corpus was counted",
         fix=(
             Setting("domains", globs),
-            ", with the text that is counted: globs of its files"
-            + (f"; of {len(sources)}, {', '.join(found)}" if sources else ""),
+            f", with the text that is counted: globs of its files{counted}",
         ),
         option="mix",
     )
 
 
+def _names_in(sources: Sequence[str]) -> list[str]:
+    """The names that files suggest for their domains: of the folders in which they differ, else their own.
+
+    None for one name, and for more than `_MAX_NAMES`.
+    """
+    paths = [PurePath(source) for source in sources]
+    parts = [path.parts for path in paths]
+    level = len(commonprefix(parts))
+    folders = dict.fromkeys(each[level] for each in parts if len(each) > level + 1)
+    names = [*folders] if len(folders) > 1 else list(dict.fromkeys(path.name.partition(".")[0] for path in paths))
+    are_distinct = len(folders) > 1 or len(names) == len(sources)
+    return names if are_distinct and 1 < len(names) <= _MAX_NAMES and all(map(_NAME.fullmatch, names)) else []
+
+
 def _glob_of(name: str, sources: Sequence[str]) -> str:
     """The glob that the name of a domain stands for: itself, the file or folder of that name, or files named like it.
 
-    `GLOB` where none of these matches a file among the `sources`.
+    `_NO_GLOB` where none of these matches a file among the `sources`.
     """
     from slmtok.corpus.globs import matches
 
     globs = [name] if any(char in name for char in "*?[") else [name, f"{name}.*", f"{name}/**", f"*{name}*"]
     if not sources:
         return globs[-1]
-    return next((glob for glob in globs if any(matches(source, glob) for source in sources)), "GLOB")
+    return next((glob for glob in globs if any(matches(source, glob) for source in sources)), _NO_GLOB)
 
 
 def common_denominator(weights: Mapping[str, Fraction]) -> int:
