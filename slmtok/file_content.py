@@ -95,11 +95,49 @@ def content_of(head: bytes) -> Content | None:
         return _PICKLE
     if b"\0" not in head or head.startswith(_OWN_MAGIC):
         return None
-    # ASCII in UTF-16 without a byte order mark: every other byte is 0.
-    for parity, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if len(head) >= 4 and not any(head[parity::2]) and all(head[1 - parity :: 2]):
-            return _text_in(encoding)
-    return BINARY
+    encoding = _utf_16_without_mark(head)
+    return BINARY if encoding is None else _text_in(encoding)
+
+
+_MIN_HEAD_BYTES = 4
+_MIN_SCRIPT_SHARE = 0.9
+"""Letters of the most frequent script in a text; read in the wrong order of bytes, letters are of many."""
+_SCRIPTS = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
+"""Scripts that one text mixes, by the first word of the names of their characters."""
+_CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f")
+_FORMATTING = frozenset("\t\n\r\f\xa0\xad\u200b\u200c\u200d\u200e\u200f\u2028\u3000\ufeff")
+"""Characters of texts that `str.isprintable` refuses."""
+
+
+def _utf_16_without_mark(head: bytes) -> str | None:
+    """The order of bytes in which a head with zero bytes is text in UTF-16; None for binary data."""
+    bare = head.replace(b"\0", b"")
+    if len(head) < _MIN_HEAD_BYTES:
+        return None
+    if 2 * len(bare) > len(head) + 1 and is_utf_8(bare) and _CONTROLS.isdisjoint(bare):
+        # Text with some zero bytes in it.
+        return None
+    texts = {each: text for each in ("utf-16-le", "utf-16-be") if (text := _text_of(head, each))}
+    # In the wrong order, letters of ASCII may be CJK.
+    return max(texts, key=lambda each: len(texts[each].encode("ascii", "ignore")), default=None)
+
+
+def _text_of(head: bytes, encoding: str) -> str | None:
+    """The characters of a head that is text in an encoding, in letters of one script and ASCII; None for other data."""
+    import unicodedata
+
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(head)
+    except UnicodeDecodeError:
+        return None
+    if not all(char.isprintable() or char in _FORMATTING for char in text):
+        return None
+    # Words in letters of ASCII stand in texts of all scripts.
+    letters = [char for char in text if char.isalpha() and not char.isascii()]
+    names = [unicodedata.name(char, "").partition(" ")[0] for char in letters]
+    scripts = [_SCRIPTS.get(name, name) for name in names]
+    is_one = max(map(scripts.count, {*scripts}), default=0) >= _MIN_SCRIPT_SHARE * len(scripts)
+    return text if is_one and any(map(str.isalpha, text)) else None
 
 
 def is_text(head: bytes) -> bool:

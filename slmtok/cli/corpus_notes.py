@@ -14,6 +14,7 @@ import click
 from slmtok.cli.output import again_with, with_force
 from slmtok.errors import CorpusTooSmall, MissingInput
 from slmtok.files import free_name
+from slmtok.sizes import counted
 
 if TYPE_CHECKING:
     from slmtok.corpus import Sources
@@ -25,15 +26,6 @@ _CAUSE, _SEPARATOR, _CORPUS = "list of files", "separator of the text", "corpus 
 _IN_RECORDS = "they are in the texts of records"
 _MAX_FILES, _HEAD_BYTES = 256, 1 << 16
 """Of a corpus with unusual characters, what is looked at for the ends of its lines."""
-_TEXT_OF_HTML = (
-    r'import html, re; page = open(0, errors="replace").read(); '
-    r'print(html.unescape(re.sub(r"(?is)<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", " ", page)))'
-)
-_ARTICLES_OF_DUMP = (
-    "import json, sys, xml.etree.ElementTree as tree; "
-    '[print(json.dumps({"text": each.text})) for _, each in tree.iterparse(sys.stdin.buffer) '
-    'if each.tag.endswith("}text") and each.text or each.tag.endswith("}page") and each.clear()]'
-)
 _DIVIDED = re.compile(r"[\s*?\[\\]")
 """Characters of a name with which the shell makes another word of it, or several."""
 
@@ -41,15 +33,14 @@ _DIVIDED = re.compile(r"[\s*?\[\\]")
 def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
     from slmtok.corpus.annotated import annotated_among
-    from slmtok.corpus.contents import ids_among, is_in_texts, json_lines_among, list_among, markup_among
+    from slmtok.corpus.contents import ids_among, json_lines_among, list_among, markup_among
     from slmtok.corpus.json_objects import texts_of_object_among
+    from slmtok.corpus.markup import text_command
 
     for glob in (each for each in found.unused_globs if not _matches_output(each)):
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
     _remember(_CORPUS, (found, read))
-    if read.separator and not is_in_texts(read.separator, found, read):
-        near = (each for each in _separators_meant(read.separator) if is_in_texts(each, found, read))
-        _remember(_SEPARATOR, (read.separator, next(near, "")))
+    yield from _notes_on_documents(found, read)
     for domain, glob in ((domain, glob) for domain, globs in read.domains.items() for glob in globs):
         if meant := glob_meant(glob, found, f"--domain {domain}="):
             yield f"--domain {shlex.quote(f'{domain}={glob}')} matches no file of the corpus{meant}"
@@ -64,7 +55,7 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
     if markup := markup_among(found, read):
         path, language, more = markup
-        made = _text_of_markup(path, language, read)
+        made = text_command(path, language)
         are, fix = f"is {language}, and its", f"{made}, and name it" if made else "name a file with its text alone"
         if more:
             are = f"and {more:,} more file{'s' * (more > 1)} are {language}, and their"
@@ -94,21 +85,40 @@ def _matches_output(glob: str) -> bool:
     return isinstance(output, str) and matches(str(Path(output, "manifest.json").absolute()), glob)
 
 
-def _text_of_markup(path: str, language: str, read: ReadOptions) -> str:
-    """The command that writes the text of a page, or the articles of a dump of MediaWiki; "" for other XML."""
-    from slmtok.corpus.contents import head_of
-    from slmtok.corpus.streams import is_plain
+def _notes_on_documents(found: Sources, read: ReadOptions) -> Iterator[str]:
+    """Notes on marks between documents that are read as text, and on text that is white space alone.
 
-    stem = path.removesuffix(Path(path).suffix)
-    if not is_plain(path):
-        return ""
-    if language == "HTML":
-        program, made = _TEXT_OF_HTML, free_name(f"{stem}-text.txt")
-    elif b"<mediawiki" in head_of(path, read):
-        program, made = _ARTICLES_OF_DUMP, free_name(f"{stem}-text.jsonl")
-    else:
-        return ""
-    return f"python -c {shlex.quote(program)} < {shlex.quote(path)} > {shlex.quote(made)}"
+    Of a separator that does not occur, it remembers what may be meant.
+    """
+    from slmtok.corpus.contents import is_in_texts, is_white_space
+    from slmtok.corpus.document_marks import mark_among
+    from slmtok.options import CountOptions
+
+    # Counting says so itself, of records too.
+    if not isinstance(read, CountOptions) and (size := is_white_space(found, read)):
+        yield white_space_note(size)
+    if read.separator and is_in_texts(read.separator, found, read):
+        return
+    mark = mark_among(found, read)
+    if read.separator:
+        near = (each for each in _separators_meant(read.separator) if is_in_texts(each, found, read))
+        _remember(_SEPARATOR, (read.separator, next(near, mark[1] if mark else "")))
+    elif mark and _takes_separator():
+        path, spelling, number = mark
+        fact = f"{'stdin' if path == '-' else path} has {spelling} {number:,} times near its beginning, read as text"
+        yield f"{fact}; {again_with(f'--separator {shlex.quote(spelling)}')} for the documents between them"
+
+
+def _takes_separator() -> bool:
+    """Whether the running command has --separator, and does not look for special tokens in the text."""
+    context = click.get_current_context(silent=True)
+    is_known = context is not None and "separator" in {param.name for param in context.command.params}
+    return is_known and not (context and context.params.get("allow_special"))
+
+
+def white_space_note(size: int) -> str:
+    """The note on a text of `size` bytes that has no other character than white space."""
+    return f"the text is white space alone, {counted(size, 'byte')}: is it the right file?"
 
 
 def _remember(name: str, value: object) -> None:
@@ -118,7 +128,7 @@ def _remember(name: str, value: object) -> None:
 
 
 def separator_meant(separator: str) -> str:
-    """The end of the note on a separator that cuts no file: one that is almost it and occurs; or ""."""
+    """The end of the note on a separator that cuts no file: one that occurs, almost it or a usual one; or ""."""
     from slmtok.option_values import escape
 
     context = click.get_current_context(silent=True)
@@ -128,8 +138,8 @@ def separator_meant(separator: str) -> str:
     again = again_with(f"--separator {shlex.quote(escape(meant))}")
     if meant == separator.strip():
         return f"; {escape(meant)!r} occurs without the white space: {again}"
-    ends = next(escape(end) for end in ("\r\n", "\r", "\n") if end in meant)
-    return f"; the lines end with {ends}: {again}"
+    ends = next((escape(end) for end in ("\r\n", "\r", "\n") if end in meant), None)
+    return f"; {escape(meant)!r} occurs: {again}" if ends is None else f"; the lines end with {ends}: {again}"
 
 
 def _separators_meant(separator: str) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from slmtok.cli.output import again_with
-from slmtok.corpus.encodings import Utf8Evidence
+from slmtok.cli.output import again_with, with_force
+from slmtok.corpus.contents import head_of
+from slmtok.corpus.encodings import Utf8Evidence, misread_utf_8
 from slmtok.corpus.kept_bytes import (
     MAX_FILES,
     MIN_CHARACTERS,
@@ -18,9 +21,10 @@ from slmtok.corpus.kept_bytes import (
     remedy_without_encoding,
     shown_name,
 )
-from slmtok.corpus.streams import UTF_8
+from slmtok.corpus.streams import UTF_8, is_plain
 from slmtok.errors import render
 from slmtok.file_content import is_utf_8
+from slmtok.files import free_name
 from slmtok.options import CountOptions, ReadOptions, flag_of
 
 
@@ -33,6 +37,8 @@ def notes_on_encoding(files: Sequence[str], read: ReadOptions) -> list[str]:
     if context is None or "encoding" not in {param.name for param in context.command.params}:
         return []
     if read.encoding == UTF_8:
+        if twice := _encoded_twice(files, read):
+            return twice
         if isinstance(read, CountOptions):
             return []
         path = first_not_utf_8(files, read)
@@ -46,6 +52,28 @@ def notes_on_encoding(files: Sequence[str], read: ReadOptions) -> list[str]:
     heads = dict(first_heads(files, read))
     found = evidence_of(heads)
     return [*_notes_on_utf_8(found, read.encoding), *_notes_on_latin(heads, found, read.encoding)]
+
+
+_MAX_TWICE_FILES, _TWICE_HEAD_BYTES = 8, 1 << 14
+"""Files, and bytes of each, in which text that was encoded twice is looked for."""
+
+
+def _encoded_twice(files: Sequence[str], read: ReadOptions) -> list[str]:
+    """The note on the first file whose characters are the bytes of UTF-8, each read as a character and saved again."""
+    for path in files[:_MAX_TWICE_FILES]:
+        head = head_of(path, read, _TWICE_HEAD_BYTES)
+        name = None if head.isascii() else misread_utf_8(head)
+        if name is None:
+            continue
+        fact = f"{shown_name(path)} is UTF-8 that was misread as {name} and saved again"
+        if not is_plain(path):
+            return [f"{fact}; {with_force(f'convert it back: iconv -f UTF-8 -t {name.upper()}')}"]
+        source = Path(path)
+        target = shlex.quote(free_name(f"{source.stem}-clean{source.suffix}"))
+        return [
+            f"{fact}; {with_force(f'iconv -f UTF-8 -t {name.upper()} {shlex.quote(path)} > {target}, and name it')}"
+        ]
+    return []
 
 
 def _notes_on_utf_8(found: dict[str, Utf8Evidence], encoding: str) -> list[str]:

@@ -365,12 +365,20 @@ def require_bytes(number: int, on: Sequence[str]) -> None:
 
 
 def read_documents(sources: Sequence[str], read: ReadOptions) -> Iterator[CorpusDocument]:
-    """The documents of these sources, for a command that ends with a note on malformed records that were skipped."""
+    """The documents of these sources, for a command that ends with notes.
+
+    On malformed records that were skipped, and on a separator that cuts no file.
+    """
     from slmtok.corpus import read as read_corpus
     from slmtok.corpus.selection import Skipped
 
-    skipped = Skipped()
-    yield from read_corpus(sources, read, skipped)
+    skipped, number = Skipped(), 0
+    for number, document in enumerate(read_corpus(sources, read, skipped), 1):
+        yield document
+    if read.separator and not read.is_selective and 0 < number <= len(sources):
+        from slmtok.cli.reports import separator_note
+
+        add_notes([separator_note(read.separator)])
     if context := click.get_current_context(silent=True):
         context.meta["skipped"] = skipped
     if skipped.records:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.corpus_notes import remedy_of_carriage_returns, remedy_of_marks, separator_meant
+from slmtok.cli.corpus_notes import remedy_of_carriage_returns, remedy_of_marks, separator_meant, white_space_note
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.output import Row, again_with, counted, in_time, print_rows
 from slmtok.corpus import notes
@@ -78,7 +78,7 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
             f"({totals.gap_bytes / max(counts.bytes, 1):.2%} of the corpus); they became single pretokens"
         )
     if 0 < counts.distinct <= _MAX_SPACE_PIECES and not any(piece.strip() for piece, _ in counts.items()):
-        found.append(f"the text is white space alone, {counted(counts.bytes, 'byte')}: is it the right file?")
+        found.append(white_space_note(counts.bytes))
     if uncut_note(counts):
         found.append(separator_note(str(counts.options["separator"])))
     encoding = str(counts.options.get("encoding", "utf-8"))

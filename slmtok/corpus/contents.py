@@ -18,8 +18,9 @@ from pathlib import Path
 
 from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, arrow_as_parquet, format_of
+from slmtok.corpus.markup import MARKUP_SUFFIXES, markup_of
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head
+from slmtok.corpus.streams import UTF_8, bare_suffix, compression, is_plain, open_head
 from slmtok.corpus.template import template_of
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import BINARY, GIT_LFS_POINTER, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
@@ -125,7 +126,7 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
         content = None
     # A table without a header may begin with a page.
     is_page = entry.records and not (entry.name in ("csv", "tsv") and template_of(options).numbered)
-    if content is None and is_page and (language := _markup_of(path, head)):
+    if content is None and is_page and (language := markup_of(path, head)):
         return Content(language, _FETCH_AGAIN)
     return content
 
@@ -161,7 +162,7 @@ def _check_compressed(path: str) -> None:
         return
     content, suffix = content_of(head), Path(path).suffix
     # A browser decompresses a page that is meant to be one.
-    if content is None and bare_suffix(path) not in _MARKUP_SUFFIXES and (language := _markup_of(path, head)):
+    if content is None and bare_suffix(path) not in MARKUP_SUFFIXES and (language := markup_of(path, head)):
         content = Content(language, _FETCH_AGAIN)
     if head.startswith(_ZSTD_MAGIC) and suffix.lower() == ".zst":
         _check_zstd_window(path, head)
@@ -386,21 +387,9 @@ def markup_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str, 
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    found = ((path, language) for path in texts if (language := _markup_of(path, head_of(path, options))))
+    found = ((path, language) for path in texts if (language := markup_of(path, head_of(path, options))))
     first = next(found, None)
     return None if first is None else (*first, sum(language == first[1] for _, language in found))
-
-
-_MARKUP = re.compile(rb"<(\?xml|!doctype html|html)[\s>]", re.IGNORECASE)
-_MARKUP_SUFFIXES = {".xml": "XML", ".html": "HTML", ".htm": "HTML"}
-
-
-def _markup_of(path: str, head: bytes) -> str | None:
-    """The language of a text that begins as XML or HTML, or with a tag in a file of such a name."""
-    begin = head.removeprefix(BOM_UTF8).lstrip()
-    if found := _MARKUP.match(begin):
-        return "XML" if found[1] == b"?xml" else "HTML"
-    return _MARKUP_SUFFIXES.get(bare_suffix(path)) if begin.startswith(b"<") else None
 
 
 def list_among(paths: Sequence[str], options: ReadOptions) -> str | None:
@@ -430,6 +419,17 @@ def is_in_texts(text: str, paths: Sequence[str], options: ReadOptions) -> bool:
     """Whether a text occurs near the beginning of a file that is read as text."""
     heads = (head_of(path, options, _BEGINNING_BYTES) for path in paths[:_MAX_FOLDER_CHECKS] if path != STDIN)
     return bool(text) and any(text.encode() in head for head in heads)
+
+
+def is_white_space(paths: Sequence[str], options: ReadOptions) -> int:
+    """The bytes of a corpus of plain files whose text is white space alone; 0 for another one, and for a large one."""
+    size = 0
+    for path in paths:
+        head = head_of(path, options, _BEGINNING_BYTES) if is_plain(path) else b""
+        size += len(head)
+        if head.strip() or (path == STDIN or not head) or size >= _BEGINNING_BYTES:
+            return 0
+    return size
 
 
 def head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 _MIN_RUN = 16
 """Characters of UTF-8 one after another that no text in another encoding has by chance."""
+_MIN_TWICE = 4
+"""Characters that are bytes of UTF-8, from which on a text was encoded twice."""
 _INVALID = re.compile("[\udc80-\udcff]")
 
 
@@ -38,3 +40,20 @@ def utf8_evidence(head: bytes) -> Utf8Evidence:
     first, *rest = parts = _INVALID.split(text)
     runs = [len(part) - len(part.encode("ascii", "ignore")) for part in parts]
     return Utf8Evidence(sum(runs), len(rest), len(first.encode()) if rest else None, max(runs))
+
+
+def misread_utf_8(head: bytes) -> str | None:
+    """The encoding in which UTF-8 was misread, where all characters of this text beyond ASCII are its bytes; or None.
+
+    A text that is meant has two letters or signs in the order of bytes of UTF-8 rarely, and all of them never.
+    """
+    for name in ("latin1", "cp1252"):
+        try:
+            text = codecs.getincrementaldecoder("utf-8")().decode(head)
+            original = text.encode(name)
+            codecs.getincrementaldecoder("utf-8")().decode(original)
+        except UnicodeError:
+            continue
+        beyond = len(text) - len(text.encode("ascii", "ignore"))
+        return name if beyond >= _MIN_TWICE else None
+    return None
