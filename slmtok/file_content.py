@@ -34,6 +34,8 @@ def suffixed(suffix: str) -> str:
     return f"give its name the suffix {suffix}"
 
 
+SUFFIXES_OF_DATA = {suffixed(suffix): suffix for suffix in (".gz", ".zst", ".xz")}
+"""By the remedy, the suffix of compressed data that slmtok reads."""
 BINARY = Content("binary data (it has zero bytes)", encoded=True)
 GIT_LFS_POINTER = Content("a Git LFS pointer", "git lfs pull")
 """A few lines that stand for a file in a repository, until Git LFS fetches it."""

@@ -175,7 +175,7 @@ _MAX_NEAR = 8
 
 
 def _similar_path(path: Path, is_meant: Callable[[Path], bool] = Path.exists) -> Path | None:
-    """What may be meant with a name like that of `path` in its folder, or in one with a name like that of its folder."""
+    """What may be meant: a name like that of `path` in its folder, or in a folder with a name like that of its own."""
     # The import takes 15 ms.
     from difflib import get_close_matches
 

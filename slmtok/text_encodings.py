@@ -6,6 +6,8 @@ import codecs
 
 _ASCII_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _MAX_NEAR = 5
+_UTF_8_WITH_MARK = ("utf8bom", "utf8withbom", "utf8withsignature")
+"""Names that editors give to UTF-8 with a byte order mark."""
 _NO_FILES = ("idna", "punycode")
 """Codecs of host names, which no file is in."""
 
@@ -30,6 +32,8 @@ def similar_codec(name: str) -> str | None:
     from difflib import SequenceMatcher, get_close_matches
     from encodings.aliases import aliases
 
+    if _letters(name) in _UTF_8_WITH_MARK:
+        return "utf-8-sig"
     bare = name.lower().partition("@")[0].rpartition(".")[2]
     if text_codec(bare):
         return bare

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, table, write_te
 from slmtok.cli.progress import Progress
 from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.streams import COMPRESSED
-from slmtok.errors import InvalidText, OptionError
+from slmtok.errors import DiskFull, InvalidText, OptionError
 from slmtok.opening import TIKTOKEN, load
 from slmtok.option_values import parse_bytes
 from slmtok.options import ReadOptions
@@ -262,6 +264,7 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
             fix=f"-o {Path(output).name.partition('.')[0]}.txt",
             option="output",
         )
+    _check_room(size, output)
     with Progress() as progress, writing(output, force=force) as stream:
         number = write_stories(stream, size, seed=seed, progress=progress)
         if not number:
@@ -276,3 +279,17 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
     written = Path(output).stat().st_size
     line = f"{output}: {number:,} stories, {format_bytes(written)}, seed {seed}"
     return Outcome({"path": output, "documents": number, "bytes": written, "seed": seed}, summary=line)
+
+
+def _check_room(size: int, output: str) -> None:
+    """Raises `DiskFull` where the disk of the output has less free space than the text takes."""
+    folder, free = Path(output).absolute().parent, size
+    if output != STDIO and not Path(output).is_char_device():
+        with suppress(OSError):
+            free = shutil.disk_usage(folder).free
+    if size > free:
+        raise DiskFull(
+            f"--bytes asks for {format_bytes(size)}, and the disk has {format_bytes(free)} free",
+            where=str(folder),
+            fix=f"--bytes {free // 2_000_000}MB, or -o FILE on another disk",
+        )

@@ -163,6 +163,15 @@ def remedy_of_carriage_returns() -> str:
     return f"to remove those at the ends of lines: {line}"
 
 
+def remedy_of_zeros() -> str:
+    """What to do about zero bytes in the text, by the first file that has some near its beginning."""
+    path, _ = _file_with(b"\0")
+    if path is None or _are_records():
+        return "binary data have them, text has not: check the files, or leave some out with --exclude"
+    line = _rewritten(r"tr -d '\0'", path)
+    return f"binary data have them; to remove them from text: {line}"
+
+
 def remedy_of_marks(number: int, encoding: str) -> str | None:
     """What to do about more byte order marks in UTF-8 than files may begin with; None for fewer."""
     found, _ = _corpus()

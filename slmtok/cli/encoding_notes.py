@@ -70,9 +70,8 @@ def _encoded_twice(files: Sequence[str], read: ReadOptions) -> list[str]:
             return [f"{fact}; {with_force(f'convert it back: iconv -f UTF-8 -t {name.upper()}')}"]
         source = Path(path)
         target = shlex.quote(free_name(f"{source.stem}-clean{source.suffix}"))
-        return [
-            f"{fact}; {with_force(f'iconv -f UTF-8 -t {name.upper()} {shlex.quote(path)} > {target}, and name it')}"
-        ]
+        line = f"iconv -f UTF-8 -t {name.upper()} {shlex.quote(path)} > {target}"
+        return [f"{fact}; {with_force(f'{line}, and name it')}"]
     return []
 
 
@@ -132,7 +131,8 @@ def remedy_of_invalid(path: str | None, files: Sequence[str]) -> str:
 def _remedy(path: str | None, heads: dict[str, bytes], found: dict[str, Utf8Evidence]) -> str:
     """To name an encoding, unless what is UTF-8 in this file or in another one would be misread."""
     if path is not None and (remedy := remedy_without_encoding(path, heads, found)):
-        return render(remedy, lambda option: flag_of(option.name))
+        text = render(remedy, lambda option: flag_of(option.name))
+        return with_force(text) if ", and name " in text else text
     from slmtok.corpus.likely_encodings import likely_encodings, what_reads_in
 
     names = likely_encodings(heads.get(path or "", b""))

@@ -373,7 +373,8 @@ def read_documents(sources: Sequence[str], read: ReadOptions) -> Iterator[Corpus
     from slmtok.corpus.selection import Skipped
 
     skipped, number = Skipped(), 0
-    for number, document in enumerate(read_corpus(sources, read, skipped), 1):
+    for document in read_corpus(sources, read, skipped):
+        number += 1
         yield document
     if read.separator and not read.is_selective and 0 < number <= len(sources):
         from slmtok.cli.reports import separator_note

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.corpus_notes import remedy_of_carriage_returns, remedy_of_marks, separator_meant, white_space_note
+from slmtok.cli.corpus_notes import (
+    remedy_of_carriage_returns,
+    remedy_of_marks,
+    remedy_of_zeros,
+    separator_meant,
+    white_space_note,
+)
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.output import Row, again_with, counted, in_time, print_rows
 from slmtok.corpus import notes
@@ -122,7 +128,7 @@ def unusual_warnings(numbers: Iterable[int], encoding: str = "utf-8") -> list[st
     removed_by = {
         "carriage return": remedy_of_carriage_returns() if numbers[0] else "",
         "byte order mark": mark,
-        "zero byte": "binary data have them, text has not: check the files, or leave some out with --exclude",
+        "zero byte": remedy_of_zeros() if numbers[2] else "",
     }
     return [
         f"{counted(number, name)} in the text {'was' if number == 1 else 'were'} kept; {removed_by[name]}"

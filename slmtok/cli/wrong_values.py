@@ -236,6 +236,8 @@ def _share_meant(name: str, value: str, context: click.Context) -> str | None:
         return f"--top-p {share:g}"
     if name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens") and "--sample" in options:
         return f"--sample {value}, a share of the documents"
+    if name == "--subset":
+        return f"--subset N, a number of documents, or --sample {value} for a share of the corpus"
     return _size_meant(name, value, context)
 
 

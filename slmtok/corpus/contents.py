@@ -17,13 +17,23 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from slmtok import file_kinds
-from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, arrow_as_parquet, format_of
+from slmtok.corpus.formats import FORMAT_NAMES, arrow_as_parquet, format_of, not_text
 from slmtok.corpus.markup import MARKUP_SUFFIXES, markup_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, compression, is_plain, open_head
 from slmtok.corpus.template import template_of
+from slmtok.corpus.unpacking import unpacked
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
-from slmtok.file_content import BINARY, GIT_LFS_POINTER, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
+from slmtok.file_content import (
+    BINARY,
+    GIT_LFS_POINTER,
+    HEAD_BYTES,
+    SUFFIXES_OF_DATA,
+    Content,
+    content_of,
+    is_utf_8,
+    suffixed,
+)
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
 from slmtok.files import MAX_FILE_BYTES, free_name, read_file
 from slmtok.options import ReadOptions
@@ -109,12 +119,17 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
         content = _content_of_file(path, options)
         if content is not None and not (content.encoded and zeros_are_text):
             found[path] = content
+    if len(found) == len(paths) == 1:
+        # What its name says is an error of its own.
+        format_of(paths[0], options)
     if found:
         raise _not_text(found, len(paths), options)
 
 
 def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     """What a source is that cannot be read in its format; of parquet, what stands in its place."""
+    if options.format == "auto" and (what := not_text(path)):
+        return Content(what, packed=what != "arrow")
     entry = format_of(path, options)
     is_parquet = entry.name == "parquet"
     # Compressed files are looked at as they are before; parquet is not compressed.
@@ -451,8 +466,9 @@ def head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
 def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> OptionError:
     """The error for these files, of `number` in all. Its fix reads the first, leaves all out, or reads their bytes."""
     path, content = next(iter(found.items()))
-    entry = format_of(path, options)
-    wanted = "UTF-8" if content.encoded and content is not BINARY else entry.name if entry.records else "text"
+    entry = None if options.format == "auto" and not_text(path) else format_of(path, options)
+    wanted = entry.name if entry is not None and entry.records else "text"
+    wanted = "UTF-8" if content.encoded and content is not BINARY else wanted
     fact = f"{'stdin' if path == STDIN else repr(path)} is {content.name}, not {wanted}"
     if len(found) > 1:
         fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
@@ -464,7 +480,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))
         fix = (exclude,) if content.read_by is None else (*fix, ", or ", exclude)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
-        fix = (UNPACK, *((", or ", *fix) if len(found) < number else ()))
+        fix = (unpacked(path, content.name), *((", or ", *fix) if len(found) < number else ()))
     if content.integers and len(found) == number and path != STDIN:
         text = free_name(f"{Path(path).stem}.txt")
         line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])
@@ -494,9 +510,13 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
 
 
 def _remedy(path: str, read_by: str | Setting) -> str | Setting:
-    """`read_by` of a file: Git fetches what belongs to the repository of its folder."""
+    """`read_by` of a file: Git fetches what belongs to the repository of its folder, and `mv` gives a suffix."""
     folder = os.path.dirname(path)  # noqa: PTH120  (stdin has none)
     is_elsewhere = read_by == GIT_LFS_POINTER.read_by and folder != ""
+    if path != STDIN and (suffix := SUFFIXES_OF_DATA.get(str(read_by))):
+        bare = path if compression(path) == "plain" else path.removesuffix(Path(path).suffix)
+        renamed = shlex.quote(free_name(bare + suffix))
+        return f"mv {shlex.quote(path)} {renamed}, and name {renamed}"
     return f"git -C {shlex.quote(folder)} lfs pull" if is_elsewhere else read_by
 
 

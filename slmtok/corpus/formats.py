@@ -17,6 +17,7 @@ from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix, compression
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import LineParser
+from slmtok.corpus.unpacking import unpacked
 from slmtok.errors import OptionError, Setting
 from slmtok.files import free_name, read_file
 from slmtok.options import ReadOptions
@@ -119,14 +120,24 @@ FORMATS: dict[str, Format] = {
 }
 FORMAT_NAMES = tuple(entry.name for entry in FORMATS.values() if entry.suffixes)
 """What `format` may be besides "auto"."""
-UNPACK = "unpack it and name its files"
 _NOT_TEXT = {
-    ".arrow": ("arrow", "convert it to parquet"),
-    ".zip": ("a zip archive", UNPACK),
-    **dict.fromkeys((".tar", ".tgz", ".txz", ".tbz", ".tbz2"), ("a tar archive", UNPACK)),
-    ".bz2": ("bzip2 data", "decompress it with bunzip2"),
+    ".arrow": "arrow",
+    ".zip": "a zip archive",
+    **dict.fromkeys((".tar", ".tgz", ".txz", ".tbz", ".tbz2"), "a tar archive"),
+    ".7z": "a 7z archive",
+    ".rar": "a rar archive",
+    ".bz2": "bzip2 data",
+    ".lz4": "lz4 data",
+    ".br": "brotli data",
 }
-"""Suffixes of files that no format reads: what they are, and what to do."""
+"""Suffixes of files that no format reads, and what they are."""
+
+
+def not_text(path: str) -> str | None:
+    """What a file is by its name, where no format reads it; else None."""
+    suffix = bare_suffix(path)
+    is_tar = suffix == ".bz2" and Path(path).stem.lower().endswith(".tar")
+    return "a tar archive" if is_tar else _NOT_TEXT.get(suffix)
 
 
 _ARROW_MAGIC = b"ARROW1"
@@ -159,9 +170,8 @@ def format_of(path: str, options: ReadOptions) -> Format:
         found = FORMATS[options.format]
     else:
         suffix = bare_suffix(path)
-        if suffix in _NOT_TEXT:
-            what, fix = _NOT_TEXT[suffix]
-            fix = (arrow_as_parquet(path) or fix) if suffix == ".arrow" else fix
+        if what := not_text(path):
+            fix = (arrow_as_parquet(path) or "convert it to parquet") if what == "arrow" else unpacked(path, what)
             raise OptionError(
                 f"{path!r} is {what}, which slmtok cannot read",
                 limit=f"formats: {', '.join(FORMAT_NAMES)}, each also as {', '.join(COMPRESSED)}",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.encodings import Utf8Evidence, utf8_evidence
@@ -12,6 +15,7 @@ from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, is_plain
 from slmtok.errors import Message, Setting
 from slmtok.file_content import is_utf_8
+from slmtok.files import free_name
 from slmtok.options import ReadOptions
 
 MAX_FILES = 256
@@ -55,11 +59,42 @@ def remedy_without_encoding(path: str, heads: Mapping[str, bytes], found: Mappin
     if path in found and not found[path].invalid and _ends_in_character(path, heads[path]):
         return f"{shown_name(path)} ends in the middle of a character: fetch it again"
     if path in found and found[path].is_mixed:
-        return f"{shown_name(path)} has UTF-8 as well, ", *misread, "the part that is not"
+        return (
+            f"{shown_name(path)} has UTF-8 as well, ",
+            *misread,
+            f"the part that is not{_conversion(path, heads[path])}",
+        )
     other = next((name for name, each in found.items() if name != path and each.characters >= MIN_CHARACTERS), None)
     if other is not None and not found[other].invalid:
         return f"{shown_name(other)} is UTF-8, ", *misread, f"{shown_name(path)} to UTF-8"
     return None
+
+
+def _conversion(path: str, head: bytes) -> str:
+    """The end of a remedy with the command that converts, or removes, what is not UTF-8 in a plain file; else ""."""
+    from slmtok.corpus.likely_encodings import likely_encodings
+
+    if not (is_plain(path) and os.path.isfile(path)):  # noqa: PTH113
+        return ""
+    source = Path(path)
+    target = free_name(f"{source.stem}-clean{source.suffix}")
+    lines = [line for line in head.split(b"\n") if not is_utf_8(line)]
+    names = likely_encodings(b"\n".join(lines))
+    if len(names) == 1:
+        read, written = (json.dumps(name, ensure_ascii=False) for name in (path, target))
+        program = _CONVERT.format(path=read, target=written, encoding=names[0])
+        convert = f"python -c {shlex.quote(program)}, and name {shlex.quote(target)}"
+        return f", as its lines read as words in {names[0]}: {convert}"
+    remove = f"iconv -f UTF-8 -t UTF-8 -c {shlex.quote(path)} > {shlex.quote(target)}"
+    return f", or remove it: {remove}, and name {shlex.quote(target)}"
+
+
+_CONVERT = (
+    'import codecs; codecs.register_error("rest", lambda at: (at.object[at.start:].decode("{encoding}"), '
+    'len(at.object))); lines = (line.decode("utf-8", "rest") for line in open({path}, "rb")); '
+    'open({target}, "w", encoding="utf-8", newline=str()).writelines(lines)'
+)
+"""A program that reads a line from its first byte on that is not UTF-8 in another encoding."""
 
 
 def _ends_in_character(path: str, head: bytes) -> bool:

@@ -80,10 +80,34 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     kept.unused_globs = unused
     _refuse_duplicates(kept)
     _refuse_compressed_twins(kept)
-    refuse_own_files([os.fspath(each) for each in given], kept, options)
-    check_texts(kept, options)
+    _check_contents([os.fspath(each) for each in given], kept, options)
     check_named_fields(kept, options)
     return kept
+
+
+def _check_contents(given: list[str], found: Sequence[str], options: ReadOptions) -> None:
+    """As `refuse_own_files` and `check_texts`; globs of files that either refuses are in one error."""
+    try:
+        refuse_own_files(given, found, options)
+    except OptionError as error:
+        if globs := _globs_of(error):
+            try:
+                check_texts([path for path in found if not any(matches(path, glob) for glob in globs)], options)
+            except OptionError as other:
+                if more := _globs_of(other):
+                    error.fix = (Setting("exclude", tuple(dict.fromkeys([*globs, *more]))), " leave them out")
+            except SlmtokError:
+                pass
+        raise
+    check_texts(found, options)
+
+
+def _globs_of(error: OptionError) -> list[str]:
+    """The globs with which the fix of an error leaves files out."""
+    fix = error.parts["fix"]
+    parts = [part for part in fix if isinstance(part, Setting)] if isinstance(fix, tuple) else []
+    values = (part.value for part in parts if part.name == "exclude")
+    return [glob for value in values for glob in ([value] if isinstance(value, str) else value)]
 
 
 def check_named_fields(sources: Sequence[str], options: ReadOptions, *, is_key_given: bool = False) -> None:

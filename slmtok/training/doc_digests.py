@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from array import array
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok import atomic
-from slmtok.errors import CorruptFile
+from slmtok.errors import CorruptFile, WrongFormat
+from slmtok.file_content import HEAD_BYTES, is_text
 from slmtok.file_kinds import NAMES, kind_of
-from slmtok.files import read_file
+from slmtok.files import free_name, read_file
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 MAGIC = b"SLMDOCS1"
+SUFFIX = ".digests"
+"""Of the file beside a counts file."""
 _TRAILER_BYTES = 40
 
 
@@ -69,6 +74,15 @@ def load_digests(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
             f"{name} is {other}, not one of document digests",
             where=name,
             fix="name one: slmtok count CORPUS --doc-digests writes it beside the counts",
+            path=name,
+        )
+    if not sound and is_text(data[:HEAD_BYTES]):
+        counts = free_name(f"{name.removesuffix(Path(name).suffix)}.counts")
+        line = f"slmtok count {shlex.quote(name)} --doc-digests -o {shlex.quote(counts)}"
+        raise WrongFormat(
+            f"{name} is text, not a file of document digests",
+            where=name,
+            fix=f"{line}, and name {shlex.quote(counts + SUFFIX)}",
             path=name,
         )
     if not sound:

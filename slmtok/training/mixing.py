@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
+from itertools import takewhile
 from math import lcm
-from os.path import commonprefix
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ def _names_in(sources: Sequence[str]) -> list[str]:
     """
     paths = [PurePath(source) for source in sources]
     parts = [path.parts for path in paths]
-    level = len(commonprefix(parts))
+    level = len([*takewhile(lambda names: len({*names}) == 1, zip(*parts, strict=False))])
     folders = dict.fromkeys(each[level] for each in parts if len(each) > level + 1)
     names = [*folders] if len(folders) > 1 else list(dict.fromkeys(path.name.partition(".")[0] for path in paths))
     are_distinct = len(folders) > 1 or len(names) == len(sources)

@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.training.counts_format import parse_head, read_layout
-from slmtok.training.doc_digests import load_digests
+from slmtok.training.doc_digests import SUFFIX, load_digests
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SUFFIX = ".digests"
-"""Appended to the name of a counts file for the file of its digests."""
 _MIN_DOCUMENTS = 2
 """A part with fewer distinct documents may be in another one by chance."""
 

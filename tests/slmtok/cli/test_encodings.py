@@ -74,7 +74,7 @@ def test_text_that_is_not_utf_8_is_noted(files, line):
 
 def test_files_of_several_encodings_get_no_encoding(files):
     at = f"{len(LINES.encode()) + 2:,}"
-    remedy = "mixed.txt has UTF-8 as well, which another --encoding would misread: convert the part that is not\n"
+    remedy = "mixed.txt has UTF-8 as well, which another --encoding would misread: convert the part that is not, "
     assert f"(first: mixed.txt, byte {at}); " in (err := files("train", "mixed.txt", "--vocab", 290, "-o", "x").err)
     assert remedy in err
     assert remedy in files("pack", "mixed.txt", "-t", "tok.json", "-o", "p").err

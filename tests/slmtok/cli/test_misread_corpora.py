@@ -222,7 +222,9 @@ def test_documents_of_office_programs_are_named(slmtok) -> None:
         assert f"'{name}' is {what}, not text" in slmtok("count", name, "-o", "x.counts").err
     write_archive("texts.zip", "a.txt", "b.txt")
     Path("texts.zip").rename("texts.txt")
-    assert fix_of(slmtok, "count texts.txt -o x.counts").startswith("unpack it and name its files")
+    assert fix_of(slmtok, "count texts.txt -o x.counts").startswith(
+        "python -m zipfile -e texts.txt texts, and name texts, or "
+    )
     Path("folder").mkdir()
     Path("sheet.xlsx").rename("folder/sheet.xlsx")
     Path("folder/a.txt").write_text(SENTENCE)
