@@ -459,6 +459,9 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes):
         named = zip(unknown, fixes, strict=True)
         errors[0].fix = "; ".join(f"remove {name}" if fix in _LEFT_OUT else f"{fix} for {name}" for name, fix in named)
+    meant = fixes[0].removeprefix("write ")
+    if len(errors) == 1 and meant in known and ", line " not in settings[unknown[0]].where:
+        errors[0].fix = (Argument(meant, settings[unknown[0]].value),)
     raise errors[0]
 
 

@@ -201,7 +201,8 @@ def test_a_folder_of_text_without_a_tokenizer(slm):
 
 
 def test_a_setting_without_its_section(slm, data):
-    assert "unknown setting 'lr'; did you mean 'optim.lr'?" in slm("train", data, "--set", "lr=0.1", code=2).err
+    err = slm("train", data, "--set", "lr=0.1", code=2).err
+    assert "unknown setting 'lr'; did you mean 'optim.lr'?" in err and "  fix:   --set optim.lr=0.1\n" in err
 
 
 def test_token_data_with_a_tokenizer(slm, data):
