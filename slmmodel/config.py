@@ -54,6 +54,7 @@ from slmmodel.errors import (
     SlmmodelError,
     Unreadable,
     first_fault,
+    first_unknown,
     of_another_trainer,
     suggestion,
     unknown_setting,
@@ -444,25 +445,14 @@ def affects_weights(name: str) -> bool:
     return name not in OPTIONS or bool(cast(dict[str, Any], OPTIONS[name].json_schema_extra)["affects_weights"])
 
 
-_LEFT_OUT = ("remove it", "leave it out")
-
-
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with what to write for all of them."""
     valid = dict.fromkeys(names)
     known = list(dict.fromkeys([_PRESET, *valid, *model_options(settings)]))
     unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
     errors = [_unknown(name, settings[name], known) for name in unknown]
-    if not errors:
-        return
-    fixes = [str(error.fix) for error in errors]
-    if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes):
-        named = zip(unknown, fixes, strict=True)
-        errors[0].fix = "; ".join(f"remove {name}" if fix in _LEFT_OUT else f"{fix} for {name}" for name, fix in named)
-    meant = fixes[0].removeprefix("write ")
-    if len(errors) == 1 and meant in known and ", line " not in settings[unknown[0]].where:
-        errors[0].fix = (Argument(meant, settings[unknown[0]].value),)
-    raise errors[0]
+    if errors:
+        raise first_unknown(dict(zip(unknown, errors, strict=True)), settings)
 
 
 def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:

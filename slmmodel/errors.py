@@ -317,6 +317,26 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     )
 
 
+_LEFT_OUT = ("remove it", "leave it out")
+
+
+def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, Any]) -> InvalidConfig:
+    """The first of these errors of `unknown_setting`, by setting, with what to write for all of them.
+
+    The only one gets the value as well, where that is of an option, not of a file. Values of other tools' names may
+    mean something else.
+    """
+    name, error = next(iter(errors.items()))
+    fixes = {each: str(other.fix) for each, other in errors.items()}
+    meant = fixes[name].removeprefix("write ")
+    if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes.values()):
+        error.fix = "; ".join(f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {at}" for at, fix in fixes.items())
+    is_own = fixes[name] == f"write {meant}" and " " not in meant and own_setting(name) != meant
+    if is_own and len(errors) == 1 and settings[name].where.startswith("--set "):
+        error.fix = (Argument(meant, settings[name].value),)
+    return error
+
+
 def _near_setting(name: str, known: Collection[str]) -> str | None:
     """The setting that `name` misspells, or that it stands inside of; of a section that exists, one of its settings."""
     above, _, last = name.rpartition(".")

@@ -454,7 +454,7 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
 
 def _note_on(corpus: Corpus, name: str | None = None) -> None:
     """A note on a separator that cuts no file. name: of a text beside the one of training."""
-    from slmtok.cli.reports import separator_note
+    from slmtok.cli.corpus_notes import separator_note
 
     if corpus.is_uncut:
         note_of_command(separator_note(corpus.options.separator or "", name))

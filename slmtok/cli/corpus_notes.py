@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.cli.output import again_with, with_force
-from slmtok.errors import CorpusTooSmall, MissingInput
+from slmtok.errors import CorpusTooSmall, MissingInput, render
 from slmtok.files import free_name
 from slmtok.sizes import counted
 
@@ -102,11 +102,10 @@ def _notes_on_documents(found: Sources, read: ReadOptions) -> Iterator[str]:
     mark = mark_among(found, read)
     if read.separator:
         near = (each for each in _separators_meant(read.separator) if is_in_texts(each, found, read))
-        _remember(_SEPARATOR, (read.separator, next(near, mark[1] if mark else "")))
+        _remember(_SEPARATOR, (read.separator, next(near, mark.spelling if mark else "")))
     elif mark and _takes_separator():
-        path, spelling, number = mark
-        fact = f"{'stdin' if path == '-' else path} has {spelling} {number:,} times near its beginning, read as text"
-        yield f"{fact}; {again_with(f'--separator {shlex.quote(spelling)}')} for the documents between them"
+        again = again_with(f"--separator {shlex.quote(mark.spelling)}")
+        yield f"{mark.fact}; {again} for the documents between them"
 
 
 def _takes_separator() -> bool:
@@ -127,7 +126,16 @@ def _remember(name: str, value: object) -> None:
         context.meta[name] = value
 
 
-def separator_meant(separator: str) -> str:
+def separator_note(separator: str, name: str | None = None) -> str:
+    """The note on a separator that cuts no file. name: of the text, where a command reads several."""
+    from slmtok.corpus.notes import uncut_note
+    from slmtok.option_values import escape
+
+    note = render(uncut_note(separator, name), lambda option: f"--separator {shlex.quote(escape(str(option.value)))}")
+    return note + _separator_meant(separator)
+
+
+def _separator_meant(separator: str) -> str:
     """The end of the note on a separator that cuts no file: one that occurs, almost it or a usual one; or ""."""
     from slmtok.option_values import escape
 
@@ -166,10 +174,11 @@ def remedy_of_carriage_returns() -> str:
 def remedy_of_zeros() -> str:
     """What to do about zero bytes in the text, by the first file that has some near its beginning."""
     path, _ = _file_with(b"\0")
+    check = "binary data have them, text has not: check the files"
     if path is None or _are_records():
-        return "binary data have them, text has not: check the files, or leave some out with --exclude"
+        return f"{check}, or leave some out with --exclude"
     line = _rewritten(r"tr -d '\0'", path)
-    return f"binary data have them; to remove them from text: {line}"
+    return f"{check}; to remove them from text: {line}"
 
 
 def remedy_of_marks(number: int, encoding: str) -> str | None:

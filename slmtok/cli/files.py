@@ -377,7 +377,7 @@ def read_documents(sources: Sequence[str], read: ReadOptions) -> Iterator[Corpus
         number += 1
         yield document
     if read.separator and not read.is_selective and 0 < number <= len(sources):
-        from slmtok.cli.reports import separator_note
+        from slmtok.cli.corpus_notes import separator_note
 
         add_notes([separator_note(read.separator)])
     if context := click.get_current_context(silent=True):

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.cli.corpus_notes import separator_note
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import (
     check_is_file,
@@ -31,7 +32,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
-from slmtok.cli.reports import separator_note, unusual_warnings
+from slmtok.cli.reports import unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.corpus.reading import is_excluded

@@ -10,7 +10,7 @@ from slmtok.cli.corpus_notes import (
     remedy_of_carriage_returns,
     remedy_of_marks,
     remedy_of_zeros,
-    separator_meant,
+    separator_note,
     white_space_note,
 )
 from slmtok.cli.errors import flag_naming
@@ -101,11 +101,6 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     if not counts.stats.complete:
         found.append("--max-docs, --max-bytes or --max-chars ended the reading before the end of the corpus")
     return (*found, *(render(each, flag_naming) for each in domain_notes(counts)))
-
-
-def separator_note(separator: str, name: str | None = None) -> str:
-    """The note on a separator that cuts no file. name: of the text, where a command reads several."""
-    return render(notes.uncut_note(separator, name), flag_naming) + separator_meant(separator)
 
 
 _MAX_SPACE_PIECES = 1000

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.formats import format_of
+from slmtok.corpus.paths import STDIN
 from slmtok.options import ReadOptions
 
 _MARKS = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
@@ -19,8 +21,15 @@ _FOUND = {mark: re.compile(rb"(?<![\"'`(])" + re.escape(mark.encode()) + rb"(?![
 """Each mark without quotes, in which programs write it."""
 
 
-def mark_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str, int] | None:
-    """The first file read as text that has marks between documents, the mark, and how many are near its beginning."""
+class Mark(NamedTuple):
+    """spelling: of the mark. fact: where it stands, and how often near the beginning."""
+
+    spelling: str
+    fact: str
+
+
+def mark_among(paths: Sequence[str], options: ReadOptions) -> Mark | None:
+    """The mark between documents in the first file read as text that has some; else None."""
     for path in paths[:_MAX_FILES]:
         if format_of(path, options).name != "text":
             continue
@@ -28,5 +37,6 @@ def mark_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str, in
         numbers = {mark: len(found.findall(head)) for mark, found in _FOUND.items() if mark.encode() in head}
         mark = max(numbers, key=numbers.__getitem__, default="")
         if mark and numbers[mark] >= _MIN_MARKS:
-            return path, mark, numbers[mark]
+            name = "stdin" if path == STDIN else path
+            return Mark(mark, f"{name} has {mark} {numbers[mark]:,} times near its beginning, read as text")
     return None

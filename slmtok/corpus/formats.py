@@ -124,10 +124,7 @@ _NOT_TEXT = {
     ".arrow": "arrow",
     ".zip": "a zip archive",
     **dict.fromkeys((".tar", ".tgz", ".txz", ".tbz", ".tbz2"), "a tar archive"),
-    ".7z": "a 7z archive",
-    ".rar": "a rar archive",
     ".bz2": "bzip2 data",
-    ".lz4": "lz4 data",
     ".br": "brotli data",
 }
 """Suffixes of files that no format reads, and what they are."""

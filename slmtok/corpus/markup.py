@@ -29,8 +29,7 @@ _ARTICLES_OF_DUMP = (
     'if each.tag.endswith("}text") and each.text or each.tag.endswith("}page") and each.clear()]'
 )
 _TEXT_OF_XML = (
-    "import sys, xml.etree.ElementTree as tree; "
-    'print("".join(tree.parse(sys.stdin.buffer).getroot().itertext()))'
+    'import sys, xml.etree.ElementTree as tree; print("".join(tree.parse(sys.stdin.buffer).getroot().itertext()))'
 )
 _COMMANDS = {
     "HTML": (f"python -c {shlex.quote(_TEXT_OF_HTML)}", "-text.txt"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
 from slmtok.corpus.contents import head_of, json_lines_among
+from slmtok.corpus.document_marks import mark_among
 from slmtok.corpus.paths import STDIN
 from slmtok.errors import Message, Setting, render
 from slmtok.options import OTHER_DOMAIN, ReadOptions
@@ -51,12 +52,20 @@ def json_lines_note(counts: PretokenCounts) -> Message | None:
     return (fact, Setting("format", "jsonl"), " for the text of its records") if path is not None else None
 
 
+def mark_note(counts: PretokenCounts) -> Message | None:
+    """The note on marks between documents, such as `<|endoftext|>`, which were read as text."""
+    names = ("format", "document", "separator")
+    options = ReadOptions(**{name: counts.options[name] for name in names if name in counts.options})
+    mark = None if options.separator else mark_among(counts.stats.files, options)
+    return mark and (f"{mark.fact}; ", Setting("separator", mark.spelling), " for the documents between them")
+
+
 def warn_of_corpus(counts: PretokenCounts) -> None:
     """Warns of a separator that cuts no file, bytes that are not UTF-8, records left out and domains without text.
 
     Texts in memory are the program's own: their bytes are as it gave them.
     """
-    found = [uncut_note(counts), json_lines_note(counts)]
+    found = [uncut_note(counts), json_lines_note(counts), mark_note(counts)]
     if counts.stats.files and counts.totals.invalid_bytes:
         found.append(invalid_note(counts, _remedy_of_invalid(counts)))
     if counts.totals.skipped_records:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import warnings
 from pathlib import Path
 
 import pytest
 
+import slmtok as package
 from slmtok.file_content import content_of
 
 STORY = "The evening river went through the old town, and the children sang.\n"
@@ -30,7 +32,7 @@ def pasted(slmtok, err: str) -> str:
     command, _, named = note.partition("; ")[2].rpartition(", and name ")
     subprocess.run(command, shell=True, check=True)
     name = named.removesuffix(", with --force")
-    target = command.rpartition(" > ")[2] if name == "it" else shlex.split(name)[0]
+    target = shlex.split(command.rpartition(" > ")[2] if name == "it" else name)[0]
     assert len(notes_of(slmtok, target).splitlines()) == 1
     return Path(target).read_text()
 
@@ -72,6 +74,17 @@ def test_marks_between_documents_are_named(slmtok, mark: str) -> None:
     assert notes_of(slmtok, "a.txt", "--separator", *words).count("note:") == 1
     wrong = notes_of(slmtok, "a.txt", "--separator", "<|end|>")
     assert f"each file is one document; '{mark}' occurs: run it again with --separator {shlex.quote(mark)}" in wrong
+
+
+def test_a_call_of_python_warns_of_marks_between_documents(slmtok) -> None:
+    Path("a.txt").write_text(f"{STORY}<|endoftext|>\n" * 20)
+    said = r"^a.txt has <\|endoftext\|> 20 times near its beginning, read as text; separator='<\|endoftext\|>' for"
+    with pytest.warns(UserWarning, match=said):
+        package.count("a.txt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert package.count("a.txt", separator="<|endoftext|>").totals.documents == 21
+        package.count(f"{STORY}<|endoftext|>\n" for _ in range(9))
 
 
 def test_a_mark_that_a_text_mentions_is_text(slmtok) -> None:
