@@ -6,7 +6,6 @@ bytes.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head, stdin
 from slmtok.corpus.template import template_of
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
-from slmtok.file_content import BINARY, GIT_LFS_POINTER, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
+from slmtok.file_content import ARROW, BINARY, GIT_LFS_POINTER, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
 from slmtok.files import MAX_FILE_BYTES, free_name, read_file
 from slmtok.options import ReadOptions
@@ -121,7 +120,7 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     content = content_of(head)
     if content is not None and content.packed and head.startswith(_ZIP_MAGIC):
         content = _office_document(path) or content
-    if is_parquet and content is not GIT_LFS_POINTER:
+    if is_parquet and content not in (GIT_LFS_POINTER, ARROW):
         content = None
     # A table without a header may begin with a page.
     is_page = entry.records and not (entry.name in ("csv", "tsv") and template_of(options).numbered)
@@ -338,33 +337,6 @@ def begins_with_record(head: bytes) -> bool:
     return isinstance(record, dict) and any(isinstance(value, str) for value in record.values())
 
 
-def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:
-    """The format of records that the first source read as text looks like, where fields are named; else None."""
-    if options.format != "auto":
-        return None
-    fields = [options.text_key] if options.text_template is None else _FIELD.findall(options.text_template)
-    texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    found = (_records_in(head_of(path, options), fields) for path in texts)
-    return next((name for name in found if name), None)
-
-
-_FIELD = re.compile(r"\{(\w+)")
-
-
-def _records_in(head: bytes, fields: Sequence[str]) -> str | None:
-    """The format of the records that a text with these first bytes holds: their fields, or columns in equal number."""
-    if begins_with_record(head):
-        return "jsonl"
-    lines = head.decode("utf-8", "replace").splitlines()[:3]
-    for name, mark in (("tsv", "\t"), ("csv", ",")):
-        rows = [row for row in csv.reader(lines[:2], delimiter=mark) if row]
-        columns = rows[0] if rows else []
-        is_table = len(rows) > 1 and len(columns) > 1 and len(rows[1]) == len(columns)
-        if len(columns) > 1 and (is_table or {*fields} & {*columns}):
-            return name
-    return None
-
-
 def refuse_counts(paths: Sequence[str]) -> None:
     """Raises `OptionError` for a counts file among the sources of a text."""
     for path in paths:
@@ -472,7 +444,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         text = free_name(f"{Path(path).stem}.txt")
         line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])
         fix = (f"if it holds ids, name the text that was encoded, or make it: {line}; if not, convert it to text",)
-    if content.name == "arrow" and path != STDIN and (command := arrow_as_parquet(path)):
+    if content is ARROW and path != STDIN and (command := arrow_as_parquet(path)):
         fix = (command,)
     if content is not GIT_LFS_POINTER and content.read_by != _FETCH_AGAIN:
         fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")

@@ -23,11 +23,11 @@ SKIP: tuple[str | Setting, ...] = (Setting("skip_malformed", True), " to skip su
 """The remedy for any malformed record."""
 LIKELY_FIELDS = ("text", "content", "body", "raw_content")
 """Names of fields that usually hold text, the most usual first."""
-_OF_PROMPTS = {
-    *("system", "instruction", "prompt", "question", "query", "context", "input"),
+_OF_PROMPTS = (
+    *("system", "instruction", "context", "prompt", "question", "query", "input"),
     *("output", "response", "completion", "answer"),
-}
-"""Names of fields that hold a prompt and its answer, which are one text."""
+)
+"""Names of fields that hold a prompt and its answer, which are one text, in the order of reading."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Template:
 
     def of_prompts(self, names: Sequence[str]) -> tuple[str | Setting, ...]:
         """The template, as the fix, of a record whose fields of text are a prompt and its answer; else ()."""
-        parts = [name for name in names if name.lower() in _OF_PROMPTS]
+        parts = sorted(set(_OF_PROMPTS) & set(names), key=_OF_PROMPTS.index)
         if len(parts) < 2 or self.source is not None or any(name in LIKELY_FIELDS for name in names):
             return ()
         template = Setting("text_template", "\n".join(f"{{{part}}}" for part in parts))
