@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slmtok.cli.output import again_with, with_force
-from slmtok.errors import CorpusTooSmall, MissingInput
+from slmtok.cli.output import again_with, flag_naming, with_force
+from slmtok.errors import CorpusTooSmall, MissingInput, render
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             fix = "name files with their text alone"
         yield f"{'stdin' if path == '-' else path} {are} tags were read as text; {with_force(fix)}"
     if texts := texts_of_object_among(found, read):
-        fix = with_force(texts[1]) if texts[1] else again_with("--format json")
-        yield f"{texts[0]} is one JSON object with texts, and its JSON was read as text; {fix}"
+        meant = with_force(texts[1]) if isinstance(texts[1], str) else again_with(render(texts[1], flag_naming))
+        yield f"{texts[0]} is one JSON object with texts, and its JSON was read as text; {meant}"
     if annotated := annotated_among(found, read):
         name = "stdin" if annotated.path == "-" else annotated.path
         again = f"{again_with(annotated.options)} {annotated.fix}".rstrip() if annotated.options else ""

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import (
     check_is_file,
     check_is_folder_name,
@@ -28,7 +27,7 @@ from slmtok.cli.options import (
     ray_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
+from slmtok.cli.output import Outcome, Row, counted, flag_naming, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import separator_note, unusual_warnings

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.corpus_notes import remedy_of_carriage_returns, remedy_of_marks, separator_meant
-from slmtok.cli.errors import flag_naming
-from slmtok.cli.output import Row, again_with, counted, in_time, print_rows
+from slmtok.cli.output import Row, again_with, counted, flag_naming, in_time, print_rows
 from slmtok.corpus import notes
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.errors import render

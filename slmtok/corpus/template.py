@@ -184,7 +184,9 @@ class Template:
                 meant[name] = near
                 free.remove(near)
         for name in (name for name in absent if name not in meant):
-            likely = [each for each in LIKELY_FIELDS if each in free] or (free if len(free) == is_only_one_meant else [])
+            likely = [each for each in LIKELY_FIELDS if each in free] or (
+                free if len(free) == is_only_one_meant else []
+            )
             meant[name] = likely[0] if likely else "NAME"
             free = [each for each in free if each != meant[name]]
         return meant

@@ -153,7 +153,7 @@ def test_a_format_that_the_name_of_a_file_contradicts_is_left_out(slmtok, name: 
 
 
 @pytest.mark.parametrize("key", ["text", "content", "2"])
-def test_prose_with_commas_is_no_table(slmtok, key: str) -> None:
+def test_a_key_for_prose_with_commas_is_left_out(slmtok, key: str) -> None:
     """As csv, the second part of each line would be its text, without a word."""
     Path("a.txt").write_text("Once upon a time, a girl ran.\nOne day, the dog was happy.\n" * 30)
     for line in ("count a.txt -o x.counts", "encode a.txt -t tok.json"):
