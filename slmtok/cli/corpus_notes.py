@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _LIST = "LIST.OF.FILES"
 """Stands in a command line for the words of a list, which the shell replaces."""
-_CAUSE, _SEPARATOR, _CORPUS = "list of files", "separator of the text", "corpus that is read"
+_CAUSE, _SEPARATOR = "list of files", "separator of the text"
+_CORPUS, NAMED = "corpus that is read", "corpora that are named"
 _IN_RECORDS = "they are in the texts of records"
 _MAX_FILES, _HEAD_BYTES = 256, 1 << 16
 """Of a corpus with unusual characters, what is looked at for the ends of its lines."""
@@ -37,7 +38,6 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
 
     for glob in found.unused_globs:
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
-    _remember(_CORPUS, (found, read))
     if read.separator and not is_in_texts(read.separator, found, read):
         near = (each for each in _separators_meant(read.separator) if is_in_texts(each, found, read))
         _remember(_SEPARATOR, (read.separator, next(near, "")))
@@ -73,6 +73,13 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             _remember(_CAUSE, (path, line))
         yield f"the lines of {path} are names of files, and these names were read as text; {line}"
     yield from _table_notes(found, read)
+
+
+def remember_corpus(corpus: Sequence[str], found: Sources, read: ReadOptions) -> None:
+    """Keeps a corpus of the command, by its arguments, for what is said where its records cannot be read."""
+    _remember(_CORPUS, (found, read))
+    if context := click.get_current_context(silent=True):
+        context.meta.setdefault(NAMED, []).append((list(corpus), found, read))
 
 
 def _remember(name: str, value: object) -> None:
