@@ -80,7 +80,9 @@ def _records_in(head: bytes, path: str, template: Template) -> str | None:
     lines = head.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
     if table := _table(lines, is_whole=len(head) < _HEAD_BYTES and path != STDIN):
         return table.format
-    first = lines.partition(b"\n")[0].decode("utf-8", "replace")
+    first, second, *_ = [*lines.decode("utf-8", "replace").split("\n"), ""]
+    if 0 < first.count("\t") == second.count("\t"):
+        return "tsv"
     rows = {"tsv": first.split("\t"), "csv": next(csv.reader([first]), [])}
     return next((name for name, row in rows.items() if len(row) > 1 and {*template.fields} & {*row}), None)
 
