@@ -39,4 +39,8 @@ def __getattr__(name: str) -> object:
             raise (ImportError if is_import else AttributeError)(f"slmmodel has no {name!r}\n  fix:   {fix}")
         hint = "" if name.startswith("_") else "; slmmodel.load(path) opens a run, slmmodel.train(data) makes one"
         raise AttributeError(f"module 'slmmodel' has no attribute {name!r}{hint}")
+    if _PLACES[name] == "slmmodel.run":
+        from slmmodel.checks import check_working_folder
+
+        check_working_folder()
     return getattr(import_module(_PLACES[name]), name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path
+from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
@@ -87,9 +87,13 @@ class TextRun:
         for name in {"ids", "input_ids"} & options.keys():
             fact = f"generate() of text takes a prompt, not {name}"
             raise WrongType(fact, fix="slmmodel.load(path).generate(ids)")
+        if not isinstance(choices, Iterable):
+            fact = f"choices is a list of str, not {type(choices).__name__} {choices!r}"
+            raise WrongType(fact, fix=f"choices=[{str(choices)!r}]")
         check_options(options, ("prompt", "assistant", "regex", "overflow"))
         given = {"choices": choices or None, "regex": regex or None, **options}
-        ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=max_new_tokens, assistant=assistant, **given))
+        meant = int_meant(max_new_tokens, 256)
+        ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=meant, assistant=assistant, **given))
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             texts = [choices] if isinstance(choices, str) else [str(choice) for choice in choices]
             raise WrongType("choices is a list of str", fix=f"choices={texts}")
@@ -248,6 +252,7 @@ def load(
 
     Raises what `slmmodel.load` and `slmtok.load` raise, `MissingInput` without a tokenizer, `Mismatch` for another one.
     """
+    check_working_folder()
     from slmmodel.run import load as load_run
 
     run = load_run(path, step=step, device=device)
@@ -274,7 +279,13 @@ def _setting_names() -> list[str]:
     return [*OPTIONS, *model_options()]
 
 
-@explains_settings(_setting_names)
+def _preset_lengths() -> dict[str, int]:
+    from slmmodel.models.presets import preset_lengths
+
+    return preset_lengths()
+
+
+@explains_settings(_setting_names, _preset_lengths)
 def train(
     data: Data,
     *,
@@ -302,6 +313,7 @@ def train(
     from slmmodel.cli.train import TrainProgress
 
     check_bool("progress", progress)
+    check_working_folder()
     # Of the processes that torchrun started, only rank 0 prints.
     quiet = not (progress and is_main())
     with TrainProgress("loading torch", quiet=quiet) as report:

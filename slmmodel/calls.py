@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmmodel.errors import Argument, Fix, WrongType, suggestion
-from slmmodel.foreign_names import FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import BATCH_TOKENS, FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting
 
 MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
@@ -83,9 +83,14 @@ def explains_calls(target: Target) -> Target:
     return target
 
 
-def explains_settings(names: Callable[[], Iterable[str]]) -> Callable[[Target], Target]:
-    """As `explains_calls`, for a function with `settings`; `names` gives the dotted names of all settings."""
-    return lambda target: _explained(target, names)
+def explains_settings(
+    names: Callable[[], Iterable[str]], lengths: Callable[[], Mapping[str, int]]
+) -> Callable[[Target], Target]:
+    """As `explains_calls`, for a function with `settings`.
+
+    names: the dotted names of all settings. lengths: `model.seq_len` of each preset.
+    """
+    return lambda target: _explained(target, names, lengths)
 
 
 def written_keywords(**given: object) -> list[str]:
@@ -105,7 +110,9 @@ def _is_literal(value: object) -> bool:
     return all(map(_is_literal, value)) if isinstance(value, list | tuple) else isinstance(value, str | int | float)
 
 
-def _explained(function: Target, names: Callable[[], Iterable[str]]) -> Target:
+def _explained(
+    function: Target, names: Callable[[], Iterable[str]], lengths: Callable[[], Mapping[str, int]] = dict
+) -> Target:
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         try:
@@ -120,7 +127,7 @@ def _explained(function: Target, names: Callable[[], Iterable[str]]) -> Target:
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
         wrong = {option: value for option, value in keywords.items() if option not in named}
         if wrong and len(named) == len(parameters):
-            raise _unknown_options(name, wrong, named, list(names()), keywords.get("settings"))
+            raise _unknown_options(name, keywords, named, list(names()), lengths())
         for option, value in keywords.items():
             # An option of another library for one that is missing.
             if option in FOREIGN_OPTIONS and FOREIGN_OPTIONS[option][0] in set(named) - keywords.keys():
@@ -158,13 +165,20 @@ def _completed(
 
 
 def _unknown_options(
-    call: str, wrong: Mapping[str, object], named: Sequence[str], names: Sequence[str], settings: object
+    call: str,
+    keywords: Mapping[str, object],
+    named: Sequence[str],
+    names: Sequence[str],
+    lengths: Mapping[str, int],
 ) -> WrongType:
     """The error for the first keyword that a call does not have; the fix of a setting has all those given so."""
+    wrong, settings = {name: keywords[name] for name in keywords if name not in named}, keywords.get("settings")
     first, *_ = errors = [unknown_option(call, option, value, named, names) for option, value in wrong.items()]
-    for error in errors:
+    for error, (option, value) in zip(errors, wrong.items(), strict=True):
         error.settings = settings if isinstance(settings, Mapping) else {}
-    parts = [each._fix for each in errors if isinstance(each._fix, tuple) and len(each._fix) == 1]
+        if option in _SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
+            error.fact, error._fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
+    parts = [each._fix for each in errors if isinstance(each._fix, tuple)]
     if len(parts) == len(errors) > 1:
         first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"
         first.fix = tuple(part for each in parts for part in (*each, " "))[:-1]
@@ -172,6 +186,36 @@ def _unknown_options(
         first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"
         first.fix = "; ".join(f"for {option} {each.fix}" for option, each in zip(wrong, errors, strict=True))
     return first
+
+
+_SEQUENCES = ("batch_size", "batch", "per_device_train_batch_size", "train_batch_size")
+"""Options of other libraries for the sequences of a step."""
+_SEQ_LEN, _DEFAULT_SEQ_LEN = "model.seq_len", 256
+
+
+def _count_of(value: object) -> int:
+    """A number of sequences; 0 for a value that is none."""
+    is_number = isinstance(value, int | float | str) and _is_number(value)
+    return max(int(float(value)), 0) if is_number and float(value).is_integer() else 0  # type: ignore[arg-type]
+
+
+def _batch_of_ids(
+    fact: str, n_sequences: int, keywords: Mapping[str, object], lengths: Mapping[str, int]
+) -> tuple[str, Fix]:
+    """(fact, fix) of an option for the sequences of a step: the ids of a step, by the length that the call sets.
+
+    A call without one gets a length, too, since that of its preset depends on the data.
+    """
+    settings = keywords.get("settings")
+    given = {**(settings if isinstance(settings, Mapping) else {}), **keywords}
+    model = given.get("model")
+    given |= {f"model.{name}": value for name, value in model.items()} if isinstance(model, Mapping) else {}
+    named = next((_count_of(value) for name, value in given.items() if _SEQ_LEN in (name, own_setting(name))), 0)
+    known = named or lengths.get(str(keywords.get("preset")), 0)
+    seq_len = known or _DEFAULT_SEQ_LEN
+    batch = Argument(BATCH_TOKENS, n_sequences * seq_len)
+    fix: Fix = (batch,) if known else (Argument(_SEQ_LEN, seq_len), " ", batch)
+    return f"{fact}; {BATCH_TOKENS} counts ids, here {n_sequences} sequences of {seq_len}", fix
 
 
 def _by_name(

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ from slmmodel.files import (
     PART,
     discard,
     make_folder,
+    new_name,
     read_file,
     reading,
     remove,
@@ -111,12 +112,6 @@ def known_runs(folder: Path) -> str | None:
     return f"runs in {folder}/: {', '.join(found[:_MAX_NAMED])}{more}" if found else None
 
 
-def new_name(run: Path) -> str:
-    """A name for a new run beside another, which nothing has: `run-2`; quoted for a shell."""
-    names = (f"{run}-{number}" for number in count(2))
-    return shlex.quote(next(name for name in names if not os.path.lexists(name)))
-
-
 class RunFolder:
     """A run on disk. `open` verifies one that exists, `create` writes a new one."""
 
@@ -182,16 +177,19 @@ class RunFolder:
         """
         shown = repr(name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "…")
         fact, where, limit = f"{shown} is not a run folder", f"it has no {self._lost_file()}", None
-        near, found = known_runs(folder_of(self.path)), self.enclosing
+        folder, found = folder_of(self.path), self.enclosing
+        near, trained = known_runs(folder), "slm train DATA -o RUN"
         if not os.path.exists(self.path):  # noqa: PTH110
             fact, where, limit = f"no folder {shown}", place_of_missing(self.path), near
-            fix = fix or ((meant := suggestion(name, runs_in(folder_of(self.path)), cutoff=0.6)) and f"name {meant!r}")
+            fix = fix or ((meant := suggestion(name, runs_in(folder), cutoff=0.6)) and f"name {meant!r}")
         elif self.path.is_file():
             fact, where, limit = f"{shown} is {what}, not a run folder" if what else fact, "it is a file", near
         elif not name:
             fact, where = "the path of the run is empty", "an empty path stands for no folder"
         elif (self.path / "manifest.json").is_file():
             fact, limit = f"{shown} is packed data, not a run folder", near
+            new = new_name(Path("run")) if os.path.lexists("run") else "run"
+            trained = f"slm train {shlex.quote(name)} -o {new}"
         elif (self.path / "ablation.json").is_file():
             fact, where = f"{name!r} is an ablation, not a run folder", f"its runs are in {self.path / 'runs'}"
         elif (self.path / "config.json").is_file():
@@ -202,12 +200,13 @@ class RunFolder:
         elif (self.path / FINGERPRINT).is_file():
             fix = fix or f"restore {self.path / self._lost_file()}, or train again: slm train DATA -o NEW"
         else:
-            limit = known_runs(self.path)
+            folder, limit = self.path, known_runs(self.path)
         if found is not None:
             run, step = found
             at: Fix = "" if step is None else (", with ", Argument("step", step))
             fix, limit = fix or (f"name the run: {run}", *at), None
-        fix = fix or ("name one of them" if limit else "slm train DATA -o RUN creates one")
+        named = f"name {runs[0]!r}" if len(runs := runs_in(folder)) == 1 else "name one of them"
+        fix = fix or (named if limit else f"{trained} creates one")
         return MissingInput(fact, where=where, limit=limit, fix=fix, path=name, option=option)
 
     def create(

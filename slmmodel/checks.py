@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import operator
 import os
+import sys
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
@@ -57,6 +58,17 @@ def check_path(name: str, value: object, of_text: str = "") -> str:
     return path
 
 
+def check_working_folder(fix: str = "os.chdir('/'), or to another folder that exists") -> None:
+    """Raises `MissingInput` where the working folder was removed and torch is not loaded: a library of torch would end
+    the process.
+    """
+    try:
+        os.getcwd()  # noqa: PTH109  (a path of ours has no cwd)
+    except OSError:
+        if "torch" not in sys.modules:
+            raise MissingInput("the working folder was removed", fix=fix, path=".") from None
+
+
 def folder_of(path: str | os.PathLike[str]) -> Path:
     """The folder of a path, or the nearest one above it that exists."""
     parents = Path(path).parents
@@ -93,7 +105,7 @@ def check_int(name: str, value: object, least: int | None = 0, example: int = 1)
     """
     number = _integer(value)
     if number is None:
-        meant = max(_spelled(value) or example, least or 0)
+        meant = int_meant(value, example, least or 0)
         raise WrongType(f"{name} must be an integer, not {_described(value)}", fix=f"{name}={meant}")
     if least is not None and number < least:
         raise OptionError(f"{name} is {number}", limit=f"{least} or more", fix=f"{name}={least}, or more", option=name)
@@ -105,6 +117,12 @@ def check_bool(name: str, value: object) -> None:
     if not isinstance(value, bool):
         is_no = value is None or value == 0 or str(value).strip().lower() in _NO
         raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}={not is_no}")
+
+
+def check_type(name: str, value: object, kind: type, fix: str) -> None:
+    """Raises `WrongType` unless the argument is a `kind`."""
+    if not isinstance(value, kind):
+        raise WrongType(f"{name} must be a {kind.__name__}, not {_described(value)}", fix=fix)
 
 
 _NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")
@@ -159,6 +177,12 @@ def _integer(value: object) -> int | None:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
+
+
+def int_meant(value: object, example: int = 1, least: int = 0) -> int:
+    """The integer that a value is or spells; for others `example`. A fix repeats it in the place of the value."""
+    number = _integer(value)
+    return max(_spelled(value) or example, least) if number is None else number
 
 
 def _spelled(value: object) -> int | None:

@@ -221,12 +221,17 @@ def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str 
     settings: Settings = {}
     for key, value in values.items():
         inner = settings_of(value, where, f"{prefix}{key}.") if isinstance(value, Mapping) else {}
-        if not isinstance(value, Mapping):
+        if not isinstance(value, Mapping) or not (value or _has_names(f"{prefix}{key}")):
             inner = {_whole_name(f"{prefix}{key}"): value if isinstance(value, Setting) else Setting(value, where)}
         if twice := settings.keys() & inner.keys():
             raise InvalidConfig(f"{min(twice)!r} is set twice", where=where, fix="remove one of them")
         settings |= inner
     return settings
+
+
+def _has_names(name: str) -> bool:
+    """Whether names stand below this one, a section or a table; without any it sets nothing."""
+    return any(each.startswith(f"{name}.") for each in ("model.", "data.options.", "data.read.", *OPTIONS))
 
 
 def _whole_name(name: str) -> str:
@@ -264,7 +269,7 @@ def read_yaml(path: str) -> Settings:
         if name == "data" and isinstance(value, list):
             # A section `data` that is a list is its key `train`.
             name = "data.train"
-        if value is None and any(option.startswith(f"{name}.") for option in ("model.", *OPTIONS)):
+        if value in (None, {}) and _has_names(name):
             # A section whose settings are all comments.
             continue
         name = _whole_name(name)

@@ -163,6 +163,14 @@ def _fresh_store(store: Any, rank: int, size: int) -> Any:
     return dist.PrefixStore(f"slm/{start}", store)  # type: ignore[attr-defined]
 
 
+def _meeting_place() -> str:
+    """Where the ranks meet, as the end of a sentence; nothing for a group that the caller made."""
+    address = [os.environ.get(name) for name in ("MASTER_ADDR", "MASTER_PORT")]
+    minutes = COLLECTIVE_TIMEOUT.total_seconds() / 60
+    wait = f", and wait for one another for {minutes:g} minutes"
+    return f", meet at {address[0]}:{address[1]} (MASTER_ADDR, MASTER_PORT){wait}" if all(address) else wait
+
+
 @contextmanager
 def rank_failures() -> Iterator[None]:
     """Raises what a backend says about a broken connection as `RankFailed`, with the same text on every rank."""
@@ -175,7 +183,7 @@ def rank_failures() -> Iterator[None]:
         raise RankFailed(
             "another process of this training ended, or is not reachable",
             where="its own message, or torchrun's below as Root Cause, has the reason",
-            limit="all processes train together",
+            limit=f"all processes train together{_meeting_place()}",
             fix="run the same command again, it continues from the newest checkpoint; or torchrun --max-restarts 3",
         ) from error
 

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,12 @@ from slmmodel.folder_lock import FolderHandle, check_in_place, not_written
 PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, or of a folder of files that are being removed, with the number
 of the process."""
+
+
+def new_name(run: Path) -> str:
+    """A name for a new run beside another, which nothing has: `run-2`; quoted for a shell."""
+    names = (f"{run}-{number}" for number in count(2))
+    return shlex.quote(next(name for name in names if not os.path.lexists(name)))
 
 
 def write_file(path: Path, data: bytes, handle: FolderHandle | None = None, part: Path | None = None) -> None:

@@ -69,9 +69,18 @@ class Generation:
             self.samples[row].reason = "stop"
 
     def __iter__(self) -> Iterator[list[tuple[int, int]]]:
-        with eval_mode(self.model), torch.inference_mode():
-            while rows := self._running(range(len(self.samples))):
-                yield from self._steps_of_one_state(rows)
+        steps = self._steps()
+        while True:
+            # Not while the caller has the ids: what is set here would hold for its own code.
+            with eval_mode(self.model), torch.inference_mode():
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
+
+    def _steps(self) -> Iterator[list[tuple[int, int]]]:
+        while rows := self._running(range(len(self.samples))):
+            yield from self._steps_of_one_state(rows)
 
     def _running(self, rows: Sequence[int]) -> list[int]:
         return [row for row in rows if self.samples[row].reason is None]

@@ -17,11 +17,11 @@ import torch
 from slmmodel import trainer
 from slmmodel.calls import MAX_SHOWN, OF_FILE, explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checkpoint import RunFolder
-from slmmodel.checks import check_bool, check_ids, check_int, check_path, missing_path
+from slmmodel.checks import check_bool, check_ids, check_int, check_path, int_meant, missing_path
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
-from slmmodel.data.opening import open_source, open_val_or_all, refuse_several, refuse_text
+from slmmodel.data.opening import name_packed, open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
 from slmmodel.decoding_options import DecodingOptions, check_options
@@ -30,11 +30,13 @@ from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
+from slmmodel.models.presets import preset_lengths
 from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.methods import METHODS, chosen_method
 from slmmodel.sampling.prefill import check_logits
+from slmmodel.torch_state import own_torch_state
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import notes_on_time, value_of
 from slmmodel.training.summary import summary_of
@@ -179,7 +181,8 @@ class Run:
         """
         check_options(options, ("ids", "assistant", "overflow"))
         given = {"overflow": overflow} if overflow != "stop" else {}
-        words = written_keywords(max_new_tokens=max_new_tokens, assistant=assistant, **given, **options)
+        meant = int_meant(max_new_tokens, 256)
+        words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **options)
         prompt = check_ids(ids, self._of_text("generate", ids, words), f"run.generate({', '.join(['each', *words])})")
         prompt = prompt or opening_ids(self.vocab)
         limit = check_int("max_new_tokens", max_new_tokens, example=256)
@@ -316,7 +319,8 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     `WrongType`.
     """
     folder, target = RunFolder.open(check_path("path", path)), device_for(str(device))
-    return Run(folder, folder.model(target, step=None if step is None else _check_step(folder, step)))
+    with own_torch_state():
+        return Run(folder, folder.model(target, step=None if step is None else _check_step(folder, step)))
 
 
 def _check_step(folder: RunFolder, step: object) -> int:
@@ -353,11 +357,10 @@ def _refuse_text(name: str, **given: object) -> None:
     if name.endswith(".json"):
         packed = f"name packed data: slmtok pack CORPUS -t {shlex.quote(name)} -o DIR, if it is a tokenizer"
         refuse_text(Path(name), packed)
-    packed = f"name packed data: slmtok pack {shlex.quote(name)} -t TOK -o DIR, if it is text"
-    refuse_text(Path(name), f"slmmodel.app.train({words}), or {packed}")
+    refuse_text(Path(name), f"slmmodel.app.train({words}), or {name_packed(Path(name))}")
 
 
-@explains_settings(lambda: [*OPTIONS, *model_options()])
+@explains_settings(lambda: [*OPTIONS, *model_options()], preset_lengths)
 def train(
     data: str | os.PathLike[str] | RunData,
     *,

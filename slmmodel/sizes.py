@@ -1,7 +1,7 @@
 """Numbers with units, read and written: counts (`328M`, `1e15`), sizes (`2GB`), times (`130s`, `2h`); rounding up.
 
 Counts and sizes are decimal (k, M, G, B for 10^9, T); with `i` they are binary (`1GiB` is 2^30). Times without a unit
-are seconds. `Z95` is the half-width of 95 % intervals.
+are seconds. `Z95` is the half-width of 95 % intervals, `MAX_SEQ_LEN` the limit of all lengths of sequences.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import math
 import re
 from collections.abc import Mapping
 
+MAX_SEQ_LEN = 1 << 20
+"""Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
 Z95 = 1.959963984540054
 """Standard deviations on either side of its mean within which 95 % of a normal distribution lie."""
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "t": 10**12, "p": 10**15, "e": 10**18}

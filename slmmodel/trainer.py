@@ -28,6 +28,7 @@ from slmmodel.errors import Argument, NotFinite, OptionError
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.run_files import FINAL_REASONS, VERSION, TrainState, Validation
+from slmmodel.torch_state import own_torch_state
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validator
@@ -166,7 +167,8 @@ def _process(settings: Settings, note: Callable[[str], None] = lambda text: None
     """Joins the process group and sets what holds for the whole process; restores it at the end."""
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     try:
-        with process_group(device_for(setup.value_of(settings, "run.device", "auto")), note) as world:
+        device = device_for(setup.value_of(settings, "run.device", "auto"))
+        with own_torch_state(gradients=True), process_group(device, note) as world:
             use_threads(setup.value_of(settings, "run.threads", 0))
             yield world
     finally:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, model_validator
 
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable
+from slmmodel.checks import check_type
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable, WrongType
 from slmmodel.json_files import FaultError, Strict, exactly, parse_object, read_bounded, validated
 from slmmodel.sizes import round_up
 
@@ -50,7 +51,7 @@ class VocabMeta:
 
     def special(self, role: str) -> int:
         """The id of a role. Raises `UnknownName`."""
-        if role not in self.specials:
+        if not isinstance(role, str) or role not in self.specials:
             raise UnknownName(
                 f"the vocabulary has no special id with the role {role!r}",
                 limit=f"roles: {', '.join(self.specials) or 'none'}",
@@ -77,6 +78,9 @@ class VocabMeta:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VocabMeta:
         """Reads a `vocab.json`. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, each naming the file."""
+        if not isinstance(path, str | os.PathLike):
+            fact = f"path is a {type(path).__name__}, not a str or a Path"
+            raise WrongType(fact, fix="VocabMeta.load('data/vocab.json')")
         try:
             data = read_bounded(Path(path), MAX_BYTES)
         except OSError as error:
@@ -95,6 +99,7 @@ class VocabMeta:
         """Reads the bytes of a `vocab.json`; `source` names them in errors."""
         import numpy as np
 
+        check_type("data", data, bytes, "VocabMeta.load('data/vocab.json'), which reads the file")
         try:
             found = parse_object(data)
             if "format" not in found:

@@ -46,8 +46,8 @@ def _values(data: bytes) -> Any:
 
 
 def leaves(node: Node, prefix: str = "") -> Iterator[tuple[str, int, Any]]:
-    """(dotted name, line, value) of each leaf. Scalars stay as written, since each option parses its own text."""
-    if isinstance(node, MappingNode):
+    """(dotted name, line, value) of each leaf or empty mapping. Scalars stay as written: options parse them."""
+    if isinstance(node, MappingNode) and (node.value or not prefix):
         for key, value in node.value:
             yield from leaves(value, f"{prefix}.{key.value}" if prefix else str(key.value))
     else:

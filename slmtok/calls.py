@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType
@@ -109,6 +109,13 @@ def warn_of_file_names(texts: Sequence[object], call: str) -> None:
     """Warns where each of the first texts is the name of a file; `call` is what takes the text in the first one."""
     if texts and all(map(is_file_name, texts[:MAX_NAMES])):
         warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; of the text in it: {call}")
+
+
+def warn_if_used_up(texts: object, n_read: int) -> None:
+    """Warns where an iterator gave no text: of one that was read before, the result would be empty without a word."""
+    if n_read == 0 and isinstance(texts, Iterator):
+        again = "one that was read before gives none again; make it anew for each call, or keep texts = list(texts)"
+        warn_caller(f"the {type(texts).__name__} gave no texts: {again}")
 
 
 def explains_calls(target: Target) -> Target:

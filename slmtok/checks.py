@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
-from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.errors import InvalidText, OptionError, Setting, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.record_texts import map_call, text_in, texts_in
 
@@ -105,6 +105,13 @@ def check_bool(name: str, value: object) -> None:
         )
 
 
+def check_type(name: str, value: object, kind: type, fix: str) -> None:
+    """Raises `WrongType` unless the argument is None or a `kind`; `fix` is one, in Python."""
+    if value is not None and not isinstance(value, kind):
+        fact = (Setting(name), f" must be a {kind.__name__}, not {type(value).__name__} {value_text(value)}")
+        raise WrongType(fact, fix=fix, option=name)
+
+
 _YES = ("true", "yes", "y", "on", "1", "t")
 _NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")
 
@@ -193,6 +200,23 @@ def check_text(x: object) -> Text:
             fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix
         raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix=fix)
     return found
+
+
+_MAX_SHOWN = 60
+"""Characters of a text that an error shows whole."""
+
+
+def utf8_of(text: str, what: str = "text", *, handler: str = "strict") -> bytes:
+    """A text as UTF-8; `handler` is that of `str.encode`, `what` names the text. Raises `InvalidText`."""
+    try:
+        return text.encode("utf-8", handler)
+    except UnicodeEncodeError as error:
+        raise InvalidText(
+            f"{what} has a lone surrogate U+{ord(text[error.start]):04X}",
+            where=f"character {error.start} of {repr(text) if len(text) <= _MAX_SHOWN else what}",
+            fix="text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') joins pairs and replaces halves",
+            index=error.start,
+        ) from None
 
 
 def _call_of_many(x: object) -> str | None:
@@ -344,7 +368,7 @@ def check_errors(errors: str) -> None:
     """Raises `OptionError` unless `errors` names an error handler of `bytes.decode`."""
     try:
         codecs.lookup_error(errors)
-    except (LookupError, TypeError):
+    except (LookupError, TypeError, ValueError):
         check_choice("errors", errors, _HANDLERS, f"as in bytes.decode: {', '.join(_HANDLERS)}")
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from slmtok.checks import U64, check_int, integer_meant
+from slmtok.checks import U64, check_int, check_output_name, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import any_of, closest, rule_of_share, split_of_share
 from slmtok.sizes import parse_size
@@ -297,20 +298,39 @@ def check_domains(name: str, value: object) -> dict[str, tuple[str, ...]]:
             fix="join some",
             option=name,
         )
-    for domain, globs in value.items():
+    for globs in value.values():
         if isinstance(globs, (int, float)):
             fact = f" takes globs, not {type(globs).__name__} {globs!r}"
-            raise WrongType((Setting(name), fact), fix=globs_or_weight(domain, globs), option=name)
+            numbers = {each: number for each, number in value.items() if isinstance(number, (int, float))}
+            raise WrongType((Setting(name), fact), fix=globs_or_weight(numbers), option=name)
     return {key: check_globs(name, globs) for key, globs in value.items()}
 
 
-def globs_or_weight(domain: str, weight: object) -> Message:
-    """The fix for a number in the place of the globs of a domain: the option that takes each."""
+def globs_or_weight(numbers: Mapping[str, object]) -> Message:
+    """The fix for numbers in the place of the globs of domains: the options that take each."""
+    fix = _weights_meant(numbers) or (Setting("mix", numbers),)
+    are_several = len(numbers) > 1
     return (
-        Setting("domains", {domain: "GLOB"}),
-        " with a glob that matches its files; its weight in training is ",
-        Setting("mix", {domain: weight}),
+        Setting("domains", dict.fromkeys(numbers, "GLOB")),
+        f" with {'globs that match their' if are_several else 'a glob that matches its'} files; "
+        f"{'their weights' if are_several else 'its weight'} in training {'are' if are_several else 'is'} ",
+        *fix,
     )
+
+
+@contextmanager
+def naming_domains(mix: object, domains: object) -> Iterator[None]:
+    """Adds to an error about weights that text needs globs of their domains as well, where no option names any."""
+    try:
+        yield
+    except OptionError as error:
+        if error.fields.get("option") == "mix" and isinstance(mix, Mapping) and mix and not domains:
+            fix = error.parts["fix"]
+            parts = fix if isinstance(fix, tuple) else (str(fix),)
+            meant = next((each.value for each in parts if isinstance(each, Setting) and each.name == "mix"), mix)
+            globs = Setting("domains", dict.fromkeys(cast("Mapping[str, object]", meant), "GLOB"))
+            error.fix = (*parts, "; and for text, globs of its domains: ", globs)
+        raise
 
 
 def check_sample(name: str, value: object) -> float:
@@ -399,6 +419,16 @@ def check_str(name: str, value: object, example: str) -> str:
         if type(value).__name__ == "Pattern" and isinstance(getattr(value, "pattern", None), (str, bytes)):
             error.fix = _source_of(name, value)
         raise error
+    return value
+
+
+def check_folder(name: str, value: object) -> str | os.PathLike[str]:
+    """`value`, if it is the path of a folder. Raises `WrongType`, `OptionError` for one that no folder has."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise wrong_type(name, value, "is named by a str or a Path", "folder")
+    if not os.fspath(value):
+        raise OptionError((Setting(name, value), " is empty"), fix=(Setting(name, "folder"),), option=name)
+    check_output_name(os.fspath(value))
     return value
 
 
@@ -685,3 +715,19 @@ def _number_meant(value: object) -> int:
     if hasattr(value, "__index__") and not isinstance(value, bool):
         return int(value.__index__())
     return integer_meant(value.strip() if isinstance(value, str) else value) or 0
+
+
+def check_recordable(name: str, value: object) -> None:
+    """Raises `OptionError` for a str with half of a surrogate pair, which no JSON file can record."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        raise OptionError(
+            (Setting(name), f" has {value!r}, which is not UTF-8"),
+            limit="options are recorded in JSON",
+            fix="give it in UTF-8",
+            option=name,
+        ) from None
+    inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
+    for item in inner:
+        check_recordable(name, item)

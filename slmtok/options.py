@@ -123,7 +123,7 @@ class Options:
             if value is None and spec.default is None:
                 continue
             value = _checked(name, kind, spec, value)
-            _check_recordable(name, value)
+            values.check_recordable(name, value)
             object.__setattr__(self, name, value)
 
     def _record(self, cls: type["Options"]) -> dict[str, Any]:
@@ -138,22 +138,6 @@ class Options:
             if name in known and (spec.record == "always" or (spec.record == "set" and is_set)):
                 record[spec.key or name] = value
         return record
-
-
-def _check_recordable(name: str, value: object) -> None:
-    """Raises `OptionError` for a str with half of a surrogate pair, which no JSON file can record."""
-    try:
-        str(value).encode()
-    except UnicodeEncodeError:
-        raise OptionError(
-            (Setting(name), f" has {value!r}, which is not UTF-8"),
-            limit="options are recorded in JSON",
-            fix="give it in UTF-8",
-            option=name,
-        ) from None
-    inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
-    for item in inner:
-        _check_recordable(name, item)
 
 
 def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
@@ -175,6 +159,8 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
             fix, zero = ("leave it out, or ", Setting(name, example or low)), (Setting(name, 0), " is out of range")
             raise OptionError(zero, limit=f"{low} or more", fix=fix, option=name, value=0)
         return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)
+    if os.PathLike[str] in kinds:
+        return values.check_folder(name, value)
     if kinds in ((str,), (str, type(None))):
         return values.check_str(name, value, spec.default or spec.default_text or "text")
     return value
@@ -516,7 +502,8 @@ class TrainOptions(CountOptions):
 
     def __post_init__(self) -> None:
         """Raises `OptionError`, `WrongType`, `VocabularyTooSmall`, `InvalidSpecials`."""
-        super().__post_init__()
+        with values.naming_domains(self.mix, self.domains):
+            super().__post_init__()
         if self.vocab_size is None:
             return
         if self.vocab_size < FIRST_LEARNED:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
-from slmtok.calls import explains_calls, warn_caller, warn_of_file_names, wrong_call
+from slmtok.calls import explains_calls, warn_caller, warn_if_used_up, warn_of_file_names, wrong_call
 from slmtok.checks import (
     are_texts,
     check_bool,
@@ -23,6 +23,7 @@ from slmtok.checks import (
     check_text,
     check_texts,
     check_threads,
+    check_type,
     not_one_text,
 )
 from slmtok.errors import SlmtokError, WrongType
@@ -92,6 +93,8 @@ class Tokenizer(metaclass=_NamesConstructors):
                 f"a Tokenizer is made of a Vocabulary, not of {type(vocabulary).__name__}",
                 fix="slmtok.load('tok.json')",
             )
+        for name, each in (("options", options), ("provenance", provenance)):
+            check_type(name, each, Mapping, f"{name}=tok.{name}")
         pattern = compile_pattern(vocabulary.pattern)
         specials = [(token.id, (token.text or "").encode()) for token in vocabulary.specials.tokens]
         self.__dict__.update(
@@ -422,6 +425,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         alone. Raises `OptionError` for a tokenizer without merges.
         """
         texts = check_texts(xs, "encode_batch")
+        warn_if_used_up(xs, len(texts))
         warn_of_file_names(texts, "tok.encode_files(paths, out)")
         options: Any = {"threads": check_threads(threads), "progress": progress, **self._delimiters(bos=bos, eos=eos)}
         if dropout:
@@ -486,6 +490,7 @@ class Tokenizer(metaclass=_NamesConstructors):
     def count_tokens(self, xs: Iterable[Text], *, threads: int = 0) -> NDArray[np.int64]:
         """How many ids each text would take, shape (n,), int64, without building them."""
         texts = check_texts(xs, "count_tokens")
+        warn_if_used_up(xs, len(texts))
         warn_of_file_names(texts, "tok.count_tokens([open(path, encoding='utf-8').read() for path in paths])")
         return self._encoder.count_batch(texts, threads=check_threads(threads))
 

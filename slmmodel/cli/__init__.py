@@ -16,10 +16,10 @@ from pathlib import Path
 
 import slmtok.cli
 import slmtok.errors
+from slmmodel.checks import check_working_folder
 from slmmodel.cli.ranks import reports
 from slmmodel.errors import (
     BytesDisagree,
-    MissingInput,
     MissingPackage,
     OptionError,
     OutOfMemory,
@@ -31,6 +31,7 @@ from slmmodel.folder_lock import release_all
 from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
+from slmtok.cli.unknown_commands import FINETUNE
 from slmtok.interrupts import at_exit
 
 COMMANDS: dict[str, Entry] = {
@@ -79,16 +80,21 @@ def _prepare(command: str) -> None:
         return
     if find_spec("torch") is None:
         raise missing_package(f"'slm {command}'", *_missing())
-    try:
-        os.getcwd()  # noqa: PTH109  (a path of ours has no cwd)
-    except OSError:
-        # A library of torch ends the process there.
-        raise MissingInput("the working folder was removed", fix="cd to a folder that exists", path=".") from None
+    check_working_folder("cd to a folder that exists")
     # A spinning thread holds the core that another process may need. libgomp reads this when torch is loaded.
     if not any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
         os.environ["GOMP_SPINCOUNT"] = "10000"
     at_exit.add(release_all)
     slmtok.cli.prepare(command)
+
+
+def _meant(command: str, arguments: Sequence[str]) -> str | None:
+    """`slm resume` of a run for a command that tunes one."""
+    if command not in FINETUNE:
+        return None
+    from slmmodel.cli.run_argument import resumed
+
+    return resumed(arguments)
 
 
 _NO_ADDRESS_SPACE = re.compile(
@@ -184,6 +190,7 @@ APP = App(
     package="slmmodel",
     other=slmtok.cli.APP,
     prepare=_prepare,
+    meant=_meant,
     reports=reports,
 )
 

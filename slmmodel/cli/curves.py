@@ -203,11 +203,11 @@ def _page(title: str, svg: str) -> str:
     return f"{head}<style>svg {{ max-width: 100%; height: auto }}</style>\n{svg[svg.index('<svg') :]}</html>\n"
 
 
-def read_curve(run: RunFolder) -> Curve:
-    """The metrics of a run. Raises `MissingInput` for a run without a step."""
+def read_curve(run: RunFolder, newest: int | None = None) -> Curve:
+    """The metrics of a run, `newest` as in `read_metrics`. Raises `MissingInput` for a run without a step."""
     from slmmodel.training.status import read_metrics
 
-    lines = read_metrics(run.path)
+    lines = read_metrics(run.path, newest=newest)
     if not lines:
         where = str(run.path / METRICS)
         if run.finished:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from glob import escape
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
-from slmmodel.checks import missing_path
+from slmmodel.checkpoint import EVALUATIONS, RunFolder, known_runs, runs_in, weights_digest
+from slmmodel.checks import missing_path, place_of_missing
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.open_by_path import (
     check_distinct,
@@ -54,7 +55,7 @@ from slmtok.cli.options import OUTPUT, argument, arguments_of_command, choice, c
 from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import SlmtokError
-from slmtok.file_kinds import CERTIFICATE, LOSSES, NAMES, READERS, is_run, kind_of_file
+from slmtok.file_kinds import CERTIFICATE, LOSSES, NAMES, READERS, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 from slmtok.options import ReadOptions, option_specs
 
@@ -628,15 +629,10 @@ def _table_lines(rows: list[dict[str, Any]]) -> str:
     return "\n".join("  ".join(f"{key} {text(item)}" for key, item in row.items()) for row in rows)
 
 
-@command("compare", example="slm compare a.losses b.losses")
-@argument("a", metavar="A", help="Losses of one model, from slm eval RUN --losses A.")
-@argument("b", metavar="B", help="Losses of the other one.")
-@option("--resamples", metavar="N", type=RESAMPLES, default=10_000, help="Resamples of the bootstrap.")
-@option("--content", is_flag=True, help="Leave out closing specials: compare bpb_content.")
-def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
-    """Compare the bits per byte of two models, document by document, with a confidence interval."""
-    from slmmodel.evaluation import comparison
-
+def _refuse_other_files(a: str, b: str) -> None:
+    """Raises `OptionError` for runs, their results and tokenizers in the place of losses, `MissingInput` where one of
+    two wrong files does not exist; the fix scores the runs.
+    """
     if is_run(a) and is_run(b) and a != b:
         raise OptionError(f"{a!r} and {b!r} are runs, not files of losses", fix=comparison_of([a, b]), option="a")
     inside = [(Path(each), None) if is_run(each) else RunFolder(Path(each)).enclosing for each in (a, b)]
@@ -652,13 +648,56 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
         fact = f"{a!r} and {b!r} are tokenizers, not files of losses"
         raise OptionError(fact, fix=shlex.join(["slmtok", "diff", a, b]), option="a")
     kinds = {path: NAMES[kind] for path in (a, b) if (kind := kind_of_file(path)) in READERS and kind != LOSSES}
-    if all(path in kinds or is_run(path) or kind_of_file(path) == LOSSES for path in (a, b)):
-        kinds |= {path: "a run" for path in (a, b) if is_run(path)}
+    kinds |= {path: "a run" for path in (a, b) if is_run(path)}
+    others = [path for path in (a, b) if path not in kinds and kind_of_file(path) != LOSSES]
+    are_files = not kinds and all(Path(path).is_file() for path in others)
+    if a != b and others and len(kinds) + len(others) == 2 and not are_files:
+        raise _two_faults((a, b), kinds)
     if kinds:
         path, what = next(iter(kinds.items()))
         compared = (a,) if Path(a).resolve() == Path(b).resolve() else (a, b)
         fact, fix = f"{path!r} is {what}, not a file of losses", _with_losses(compared, kinds)
         raise OptionError(fact, fix=fix, option="a" if path == a else "b")
+
+
+def _two_faults(compared: tuple[str, str], kinds: Mapping[str, str]) -> SlmmodelError:
+    """The error for two paths that are no losses: what each is, and the fix for the runs and results among them.
+
+    kinds: what each of these is. A path that does not exist is the run of nearly its name, where there is one.
+    """
+    facts, meant = list[str](), dict[str, str]()
+    for path in compared:
+        folder = "packed data" if has_manifest(path) else "a folder"
+        what = kinds.get(path) or (folder if Path(path).is_dir() else "not a file of losses")
+        facts.append(f"{path!r} is {what}" if Path(path).exists() else f"{path!r} does not exist")
+        near = [] if Path(path).exists() else get_close_matches(path, set(runs_in(Path())) - {*compared}, n=1)
+        # The name of losses that are missing stays: they may still be written.
+        is_lost = not Path(path).exists() and Path(path).suffix == ".losses"
+        meant[path] = next(iter(near), path if path in kinds or is_lost else "OTHER.losses")
+    named, limit = list(meant.values()), known_runs(Path())
+    if named[0] != named[1] and all(map(is_run, named)):
+        fix = comparison_of(named)
+    elif kinds or any(map(is_run, named)):
+        line = _with_losses(named, {path for path in named if path in kinds or is_run(path)})
+        fix = line + "; OTHER.losses stands for the losses of another run" * ("OTHER.losses" in named)
+    else:
+        fix = "name two files that slm eval RUN --losses FILE writes"
+    fact = f"{' and '.join(facts)}; slm compare takes two files of losses"
+    if missing := [path for path in compared if not Path(path).exists()]:
+        return MissingInput(fact, where=place_of_missing(missing[0]), limit=limit, fix=fix, path=missing[0])
+    return OptionError(fact, limit=limit, fix=fix, option="a")
+
+
+@command("compare", example="slm compare a.losses b.losses")
+@argument("a", metavar="A", help="Losses of one model, from slm eval RUN --losses A.")
+@argument("b", metavar="B", help="Losses of the other one.")
+@option("--resamples", metavar="N", type=RESAMPLES, default=10_000, help="Resamples of the bootstrap.")
+@option("--content", is_flag=True, help="Leave out closing specials: compare bpb_content.")
+def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
+    """Compare the bits per byte of two models, document by document, with a confidence interval."""
+    from slmmodel.evaluation import comparison
+
+    _refuse_other_files(a, b)
     first, second = comparison.read_losses(a), comparison.read_losses(b)
     if Path(a).samefile(b):
         note_of_command(f"A and B are the same file, {a!r}; slm eval RUN --losses FILE writes that of another model")

@@ -234,7 +234,7 @@ def _progress_rows(run: RunFolder) -> list[Row]:
         # The model has a row of its own here.
         return [row for row in result_rows(run.result, certificate) if row[0] != "model"]
     try:
-        last = read_curve(run).lines[-1]
+        last = read_curve(run, newest=1).lines[-1]
     except MissingInput:
         return []
     loss = "not finite" if last.get("loss") is None else f"{last['loss']:.4f} nats per id"

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, budget_of, likely_budget, meant_amount
-from slmmodel.checkpoint import RunFolder, new_name
+from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import MIN_RESAMPLES
 from slmmodel.cli.run_argument import parse_step, run_argument_of, without
 from slmmodel.config import OPTIONS, RunSection
+from slmmodel.files import new_name
 from slmmodel.foreign_names import FOREIGN_BUDGETS
 from slmmodel.run_files import FINGERPRINT_FIELDS
 from slmtok.cli.arguments import OUTPUT_FLAGS

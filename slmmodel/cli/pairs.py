@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -11,13 +12,14 @@ from typing import Any, NamedTuple
 
 from slmmodel.cli.open_by_path import bounded_lines, open_run, stdin_lines
 from slmmodel.cli.options import SAMPLES, opening_options, run_argument, run_as_argument
+from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import STDIN
 from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
 from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import is_run
-from slmtok.files import opened
+from slmtok.files import free_name, opened
 
 
 class Pair(NamedTuple):
@@ -142,6 +144,14 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
             fix=_fields_meant(record, None if {good, bad} & {*missing} else by)
             + f"; and for --by {by} one of these fields" * (len(missing) > 1 and by in missing),
         )
+    for name in names:
+        if found := re.search("[\ud800-\udfff]", record[name]):
+            raise CorruptFile(
+                f"the field {name!r} of a pair has a lone surrogate U+{ord(found[0]):04X}, which has no UTF-8",
+                where=where,
+                limit="an escape such as \\ud83d stands before its second half, \\ude00",
+                fix="write the whole character, or leave the line out",
+            )
     if record[good] == record[bad]:
         raise CorruptFile(
             f"the two sentences of a pair are equal: {record[good][:60]!r}",
@@ -192,7 +202,12 @@ def _converted(file: str, records: str) -> str:
     # Tables that Excel writes have a byte order mark.
     code = f'import {imports}; sys.stdin.reconfigure(encoding="utf-8-sig"); '
     code += f"[print(json.dumps(each)) for each in {records}]"
-    return f"python -c {shlex.quote(code)} < {shlex.quote(file)} > {shlex.quote(str(Path(file).with_suffix('.jsonl')))}"
+    return f"python -c {shlex.quote(code)} < {shlex.quote(file)} > {shlex.quote(_converted_file(file))}"
+
+
+def _converted_file(file: str) -> str:
+    """The name of the file with an object a line, which nothing has."""
+    return free_name(str(Path(file).with_suffix(".jsonl")))
 
 
 def _table(line: bytes, good: str, bad: str, file: str) -> CorruptFile | None:
@@ -203,12 +218,22 @@ def _table(line: bytes, good: str, bad: str, file: str) -> CorruptFile | None:
     if suffix not in (".csv", ".tsv") and not {good, bad} <= {*names}:
         return None
     fact = f"the first line is not JSON, but the header of a table: {', '.join(names)[:60]}"
-    return CorruptFile(
-        fact,
-        where=f"{file}, line 1",
-        limit="JSON lines: one object a line",
-        fix=_converted(file, f"csv.DictReader(sys.stdin{', delimiter=chr(9)' * (delimiter != ',')})"),
-    )
+    fix = _converted(file, f"csv.DictReader(sys.stdin{', delimiter=chr(9)' * (delimiter != ',')})")
+    if file != STDIN:
+        fix += _read_then(file, names, [] if {good, bad} <= {*names} else ["--good", "--bad"])
+    return CorruptFile(fact, where=f"{file}, line 1", limit="JSON lines: one object a line", fix=fix)
+
+
+def _read_then(file: str, names: Sequence[str], lacking: Sequence[str]) -> str:
+    """The command that follows a conversion; `names` are the fields, `lacking` the options that name none of them."""
+    fields = _fields_meant(dict.fromkeys(names, ""), None) if lacking else ""
+    if lacking and not fields.startswith("--good"):
+        return ""
+    if "FIELD" in fields:
+        return f"; then name the fields: {fields}"
+    words = [_converted_file(file) if word == file else word for word in arguments_of_command()]
+    line = shlex.join(["slm", "pairs", *without(lacking, words)])
+    return f" && {line} {fields}".rstrip()
 
 
 def _check_lengths(file: str, documents: Sequence[Sequence[int]], config: Any) -> None:

@@ -16,9 +16,10 @@ import click
 from pydantic import ValidationError
 
 from slmmodel.budget import Budget
-from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, new_name, read_train_state, runs_in
+from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, read_train_state, runs_in
 from slmmodel.checks import folder_of
 from slmmodel.errors import SlmmodelError
+from slmmodel.files import new_name
 from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.sizes import parse_count
 from slmtok.cli.arguments import (
@@ -29,6 +30,7 @@ from slmtok.cli.arguments import (
     positional,
     positional_params,
     text_values,
+    value_after,
 )
 from slmtok.cli.errors import RUN_IS, usage_error
 from slmtok.cli.files import names_tokenizer
@@ -180,6 +182,20 @@ def resumed_at(run: RunFolder, step: int | None, words: Sequence[str]) -> str:
     kept = [word for word in words if is_named or word != "--force"]
     folder = "" if goes_on or is_named else f" -o {new_name(run.path)}"
     return shlex.join(["slm", "resume", *kept]) + folder + f" --budget steps={max(2 * steps, 1)}" * needs_budget
+
+
+def resumed(arguments: Sequence[str]) -> str:
+    """`slm resume` with the run that an argument or the value of an option names, as it succeeds: a finished run has a
+    new folder and a larger budget.
+    """
+    path = run_among([part for word in arguments for part in word.split("=", 1)])
+    if path is None:
+        return "slm resume RUN"
+    run, output = RunFolder(Path(path)), value_after(OUTPUT_FLAGS, arguments)
+    new = [] if output is None or Path(output).resolve() == run.path.resolve() else ["-o", output]
+    budget = value_after(("--budget",), arguments)
+    words = [path, *new, *(["--budget", budget] if budget else [])]
+    return resumed_at(run, None, words) if run.finished or len(words) > 1 else shlex.join(["slm", "resume", path])
 
 
 def step_at(run: RunFolder, step: int | None) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
+from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
 from slmmodel.checks import missing_path
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
@@ -44,6 +44,7 @@ from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.config_values import EACH_RUN
 from slmmodel.errors import Argument, InvalidConfig, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
+from slmmodel.files import new_name
 from slmmodel.folder_lock import locked
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count
@@ -255,11 +256,17 @@ def _refuse_settings(data: str) -> None:
 
 
 def _refuse_unnamed_ids(data: str, tokenizer: str) -> None:
-    """Raises `OptionError` for ids of another tool whose tokenizer no file says: `--tokenizer` may name it."""
+    """Raises `OptionError` for ids of another tool whose tokenizer no file says: `--tokenizer` may name it.
+
+    `UnsupportedFormat` for text under the name of such a file.
+    """
+    from slmmodel.data.opening import name_packed, refuse_text
+
     folder = Path(data) if Path(data).is_dir() else Path(data).parent
     vocab = folder / "vocab.json"
     if any((folder / name).is_file() for name in ("manifest.json", vocab.name)):
         return
+    refuse_text(Path(data), name_packed(Path(data), tokenizer), tokenizer)
     context = click.get_current_context()
     line = command_line(context, [*without(("-t", "--tokenizer"), arguments_of_command()), *_free_output(context)])
     write = f"{shlex.join(['slmtok', 'vocab', tokenizer, '--metadata'])} > {shlex.quote(str(vocab))}"

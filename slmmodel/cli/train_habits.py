@@ -16,7 +16,7 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
-from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew, without
+from slmmodel.cli.run_argument import resumed, resumed_at, run_among, trained_anew, without
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, VOCAB_SIZES, own_setting
 from slmmodel.models import MODELS
@@ -232,15 +232,9 @@ def _divided(value: str | None, arguments: Sequence[str]) -> str:
 def _weights(value: str | None, arguments: Sequence[str]) -> str:
     """For weights to begin with: none are loaded, unless an interrupted run of ours is meant."""
     if value == "resume":
-        return _resumed(arguments)
+        return resumed(arguments)
     random = "random weights, with which every run begins: leave it out"
-    return random if value == "scratch" else f"{random}; to go on with a run of slm: {_resumed(arguments)}"
-
-
-def _resumed(arguments: Sequence[str]) -> str:
-    """`slm resume` with the run that an argument or the value of an option names."""
-    run = run_among([part for word in arguments for part in word.split("=", 1)])
-    return f"slm resume {'RUN' if run is None else shlex.quote(run)}"
+    return random if value == "scratch" else f"{random}; to go on with a run of slm: {resumed(arguments)}"
 
 
 def _continued(value: str | None, arguments: Sequence[str]) -> str:
@@ -248,7 +242,7 @@ def _continued(value: str | None, arguments: Sequence[str]) -> str:
     place = RunFolder(Path(value or ""))
     named = (place.path, None) if value and place.exists() else place.enclosing if value else None
     if named is None:
-        return f"{_resumed(arguments)}, or the same command again: it continues an interrupted run"
+        return f"{resumed(arguments)}, or the same command again: it continues an interrupted run"
     run, step = RunFolder(named[0]), named[1]
     kept = _kept_by_resume(arguments)
     written = value_after(OUTPUT_FLAGS, kept)

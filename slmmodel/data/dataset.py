@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -27,7 +28,7 @@ from slmmodel.data.opening import open_source
 from slmmodel.data.packing import CHOICES, fix_of_option
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, WrongType, unknown_name
-from slmmodel.sizes import ceil_div
+from slmmodel.sizes import MAX_SEQ_LEN, ceil_div
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
@@ -35,8 +36,18 @@ if TYPE_CHECKING:
 
 _MAX_STEPS_SOUGHT = 10_000
 """Batches up to which a fix has the state after them."""
+_MAX_COUNTED = (1 << 31) - 1
+"""Epochs, and sequences of one, that a state may name."""
 _OF_DATA_LOADER = frozenset(signature(DataLoader.__init__).parameters) - {"self", "dataset", "batch_size", "shuffle"}
 """Options of torch's DataLoader that users may expect here."""
+
+
+def _check_counted(name: str, value: object) -> int:
+    """`value` as an int from 0 up that an int32 holds. Raises `WrongType`, `OptionError`."""
+    number = check_int(name, value)
+    if number > _MAX_COUNTED:
+        raise OptionError(f"{name} is {number}", limit=f"0 to {_MAX_COUNTED:,}", fix=f"{name}=0", option=name)
+    return number
 
 
 class _Sequences:
@@ -56,16 +67,17 @@ class _Sequences:
             raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
         for name in ("shuffle", "shift_labels"):
             check_bool(name, options[name])
-        if options["pack"] not in STRATEGIES:
+        if not isinstance(options["pack"], str) or options["pack"] not in STRATEGIES:
             raise unknown_name("strategy", str(options["pack"]), STRATEGIES, Argument("pack"))
         self._refuse_unknown(options)
         for name in options.keys() & CHOICES.keys():
-            if options[name] not in CHOICES[name]:
+            if not isinstance(options[name], str) or options[name] not in CHOICES[name]:
                 raise unknown_name(name, str(options[name]), CHOICES[name], Argument(name))
         self.path = str(Path(check_path("path", path)).absolute())
         self.split, self.options = split, dict(options)
         self.batch_size = check_int("batch_size", batch_size, 1, example=8)
-        self.shift_labels = bool(self.options.pop("shift_labels"))
+        self.shift_labels = self.options.pop("shift_labels")
+        check_bool("shift_labels", self.shift_labels)
         check_int("seq_len", self.options["seq_len"], 1, example=256)
         check_int("seed", self.options["seed"])
         self._loader: Loader | None = None
@@ -152,7 +164,7 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
     ) -> None:
         named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
         super().__init__(path, split, 1, {**named, "crop_offset": crop_offset, **options})
-        self._epoch = 0
+        self._share(0)
         n_ids = int(self.loader.document_block(0).lengths().sum())
         if seq_len > n_ids:
             raise InvalidConfig(
@@ -165,9 +177,25 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
                 fix="pack='concat' or another packing, or slmmodel.data.ShardLoader",
             )
 
+    def _share(self, epoch: int) -> None:
+        """Puts the epoch into memory that workers of a `DataLoader` share, which may outlive an epoch."""
+        self._shared_epoch = torch.tensor(epoch)
+        # Where the system has no shared memory, workers could not give back a batch either.
+        with suppress(RuntimeError):
+            self._shared_epoch.share_memory_()  # type: ignore[no-untyped-call]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if not self._shared_epoch.is_shared():  # type: ignore[no-untyped-call]
+            self._share(self._epoch)
+
+    @property
+    def _epoch(self) -> int:
+        return int(self._shared_epoch)
+
     def set_epoch(self, epoch: int) -> None:
-        """Takes the documents and cuts of another epoch; call it before the `DataLoader` starts its workers."""
-        self._epoch = check_int("epoch", epoch)
+        """Takes the documents and cuts of another epoch, also in workers; call it before a `DataLoader` is iterated."""
+        self._shared_epoch.fill_(_check_counted("epoch", epoch))
 
     def __len__(self) -> int:
         return len(self.loader.packing(self._epoch, 0))
@@ -234,6 +262,9 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
                 fix=more if rank < world_size else fewer,
             )
         named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
+        if check_int("seq_len", seq_len, 1, example=256) > MAX_SEQ_LEN:
+            limit = f"1 to {MAX_SEQ_LEN:,}"
+            raise OptionError(f"seq_len is {seq_len:,}", limit=limit, fix="seq_len=256", option="seq_len")
         super().__init__(path, split, batch_size, {**named, "crop_offset": crop_offset, **options})
         self._cursor = Cursor()
 
@@ -285,7 +316,21 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
                     cursor = self.loader.global_batch(cursor).next
                 fix = f"loader.load_state_dict({cursor._asdict()}), after {numbers[0]} batches"
             raise WrongType(f"the state is {state!r:.60}", limit=", ".join(Cursor._fields), fix=fix)
-        self._cursor = Cursor(**{name: check_int(name, state[name]) for name in Cursor._fields})
+        cursor = Cursor(**{name: _check_counted(name, state[name]) for name in Cursor._fields})
+        n_blocks = self.loader.source.n_blocks
+        if n_blocks is not None and cursor.block >= n_blocks:
+            bound = f"the data have {n_blocks} block{'s' * (n_blocks != 1)}"
+        elif cursor.taken > (n_groups := self.loader.packing(cursor.epoch, cursor.block).n_groups):
+            bound = f"the block has {n_groups:,} sequences"
+        else:
+            self._cursor = cursor
+            return
+        raise OptionError(
+            f"the state is that of other data or options: {cursor._asdict()}",
+            limit=bound,
+            fix="load it into a ShardLoader with the data and options of the one that gave it",
+            option="state",
+        )
 
     def __repr__(self) -> str:
         size = f"{self.batch_size} sequences of {self.loader.seq_len} ids"

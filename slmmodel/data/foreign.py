@@ -36,7 +36,7 @@ from slmmodel.json_files import FaultError, Open, exactly, parse_object, read_bo
 from slmmodel.vocab import VocabMeta
 
 LLMC_MAGIC, LLMC_VERSION, LLMC_HEADER = 20240520, 1, 256 * 4
-FIX = "check the path, or name layout and dtype of the file"
+FIX = "check the path; if it is a copy, copy it again"
 META_FORMAT, MAX_META_BYTES = "slmtok-layout", 16 << 20
 _DTYPES = {"uint16": "u2", "uint32": "u4", "u16": "u2", "u32": "u4"}
 
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
 def _read_headerless(path: Path, dtype: str) -> NDArray[Any]:
     size, width = path.stat().st_size, np.dtype(dtype).itemsize
     if size % width:
-        raise corrupt(path, f"has {size:,} bytes, not a multiple of {width}", FIX)
+        raise corrupt(path, f"has {size:,} bytes, not a multiple of {width}", FIX, limit=f"each id has {width} bytes")
     return map_array(path, dtype, size // width, fix=FIX)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from slmmodel import rng
 from slmmodel.calls import explains_calls
-from slmmodel.checks import check_int
+from slmmodel.checks import check_bool, check_int
 from slmmodel.data.batch import Batch, Part, assemble
 from slmmodel.data.order import permute
 from slmmodel.data.packing import Ints, Packing, check_choice, check_range
@@ -114,6 +114,10 @@ class Loader:
             limit = "a VocabMeta, which says what the ids of the source stand for"
             raise WrongType(f"vocab is a {type(vocab).__name__}, not a VocabMeta", limit=limit, fix=of_source)
         check_int("seq_len", seq_len, None, example=256)
+        check_int("batch_size", batch_size, None, example=8)
+        check_int("seed", seed, None)
+        check_bool("shuffle", shuffle)
+        check_bool("pin", pin)
         strategy = strategy_of(pack)
         check_choice("positions", positions or strategy.default_positions)
         check_choice("crop_offset", crop_offset)

@@ -13,14 +13,17 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from codecs import getincrementaldecoder
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from slmmodel.checks import missing_path
+from slmmodel.checks import check_type, missing_path
 from slmmodel.data.foreign import ForeignSource, open_foreign
+from slmmodel.data.shards import MAGIC as SHARD_MAGIC
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link, refuse_other_files
 from slmmodel.data.source import NoSuchSplitError, TokenSource, pack_again, unreadable
 from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat, WrongType
@@ -30,6 +33,9 @@ from slmmodel.vocab import VocabMeta
 FileSource = ShardSource | ForeignSource
 SPLITS = ("train", "val")
 ID_SUFFIXES = (".bin", ".npy")
+_HEAD_BYTES, _MIN_TEXT_BYTES = 4096, 32
+"""Random ids of 2 bytes look like text in fewer than 1 of 10**6 files of 32 bytes."""
+_CONTROL = re.compile(r"[\0-\x08\x0b\x0e-\x1f]")
 
 
 def open_source(
@@ -50,6 +56,7 @@ def open_source(
         several = isinstance(path, list | tuple)
         call = "[open_source(path) for path in paths]" if several else "open_source('data')"
         raise WrongType(f"path is a {type(path).__name__}, not a str or a Path", fix=call)
+    check_type("split", split, str, "split='train'")
     folder = Path(path)
     if not folder.exists():
         fix: Fix = "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
@@ -78,7 +85,7 @@ def open_source(
             )
     if file is not None:
         if layout is None:
-            refuse_text(file, f"name packed data: slmtok pack {shlex.quote(str(file))} -t TOK -o DIR, if it is text")
+            refuse_text(file, name_packed(file))
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return ShardSource(folder, split)
 
@@ -113,15 +120,56 @@ def refuse_split(val: str, train: str | None = None) -> None:
     raise missing_path(val, fix)
 
 
-def refuse_text(file: Path, fix: str) -> None:
-    """Raises `UnsupportedFormat` for a file that holds no ids, by its name; `fix` is what a text needs.
+def name_packed(text: Path, tokenizer: str | None = None) -> str:
+    """The fix for a file that may be text: the command that packs it into a new folder.
 
-    `MissingInput` for a folder of texts.
+    tokenizer: by default the one beside the text or in the working folder, `TOK` where there is none.
+    """
+    beside = (each for each in (text.with_name("tok.json"), Path("tok.json")) if each.is_file())
+    near = tokenizer or next(beside, "TOK")
+    names = chain(["data"], (f"data-{number}" for number in count(2)))
+    folder = next(each for each in names if not os.path.lexists(each))
+    packed = shlex.join(["slmtok", "pack", str(text), "-t", str(near), "-o", folder])
+    return f"name packed data: {packed}" + ", if it is text" * (not _is_text(_head(text)))
+
+
+def refuse_text(file: Path, fix: str, tokenizer: str | None = None) -> None:
+    """Raises `UnsupportedFormat` for a file that holds no ids, by its name or its head; `fix` is what a text needs.
+
+    tokenizer: that of a text. `MissingInput` for a folder of texts.
     """
     if file.is_file() and file.suffix not in ID_SUFFIXES:
         limit = f"packed data, or {', '.join(ID_SUFFIXES)}"
         raise UnsupportedFormat(f"{file.name} is not a file of ids", where=str(file), limit=limit, fix=fix)
+    head = _head(file) if file.suffix == ".bin" else b""
+    if _is_text(head):
+        raise UnsupportedFormat(f"{file.name} is text, not ids", where=str(file), fix=name_packed(file, tokenizer))
+    if head.startswith(SHARD_MAGIC) and not (file.parent / MANIFEST).exists():
+        raise UnsupportedFormat(
+            f"{file.name} is one shard of packed data and cannot be read alone",
+            where=str(file),
+            limit="documents, tokenizer and digests are in other files of its folder",
+            fix=f"copy the whole folder of {file.name}, and name it",
+        )
     refuse_other_files(file, fix)
+
+
+def _head(file: Path) -> bytes:
+    """The first bytes of a file; nothing of one that cannot be read, whose error comes where it is opened."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(_HEAD_BYTES)
+    except OSError:
+        return b""
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether the first bytes of a file are UTF-8 without control characters, which ids have in their upper bytes."""
+    try:
+        text = getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return len(head) >= _MIN_TEXT_BYTES and not _CONTROL.search(text)
 
 
 class StageData(NamedTuple):

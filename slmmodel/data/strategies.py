@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from slmmodel.checks import check_type
 from slmmodel.data.order import crop_offset as offset_of
 from slmmodel.data.order import document_order
 from slmmodel.data.packing import Ints, Packing, check_choice, count_inputs
@@ -41,6 +42,7 @@ def make_packing(
     offset in each epoch; `fixed` counts from the first input, as scoring does. `options` are those of the strategy.
     Raises `UnknownName`, `InvalidConfig`.
     """
+    check_type("name", name, str, "make_packing('concat', lengths, seq_len)")
     if name not in STRATEGIES:
         raise unknown_name("strategy", name, STRATEGIES, Argument("name"))
     strategy = strategy_of(name)
@@ -59,7 +61,8 @@ def make_packing(
 
 
 def strategy_of(name: str) -> type[Packing]:
-    """The strategy of that name. Raises `UnknownName`."""
+    """The strategy of that name. Raises `UnknownName`, `WrongType`."""
+    check_type("pack", name, str, "pack='concat'")
     if name not in STRATEGIES:
         raise unknown_name("strategy", name, STRATEGIES, Argument("data.pack"), option="data.pack")
     return STRATEGIES[name]

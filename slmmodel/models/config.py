@@ -18,10 +18,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
 from slmmodel.errors import Argument, Fix, InvalidConfig
-from slmmodel.sizes import ceil_div, round_up
+from slmmodel.sizes import MAX_SEQ_LEN, ceil_div, round_up
 
-MAX_SEQ_LEN = 1 << 20
-"""Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
 _MAX_PROPOSED_HEADS = 1 << 12
 """The most heads that a fix may propose."""
 

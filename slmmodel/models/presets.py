@@ -144,6 +144,11 @@ def archs_named(preset: str | None, arch: str | None) -> list[Arch]:
     return [MODELS[name]] if name in MODELS else [*MODELS.values()]
 
 
+def preset_lengths() -> dict[str, int]:
+    """`model.seq_len` of each preset."""
+    return {name: preset.seq_len for name, preset in PRESETS.items()}
+
+
 def nearest_in_size(name: str) -> str | None:
     """The preset for text whose parameters are nearest to those of a model of another trainer; None for other names."""
     last = name.rpartition("/")[2].lower().replace("_", "-")

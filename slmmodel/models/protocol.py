@@ -18,6 +18,7 @@ from torch.nn.functional import linear
 from slmmodel.calls import explains_calls
 from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name
 from slmmodel.models.config import ModelConfig
+from slmmodel.torch_state import own_torch_state
 
 Logits = Literal["all", "last", "none"]
 Forward = TypeVar("Forward", bound=Callable[..., Any])
@@ -110,11 +111,12 @@ def _no_batch(given: object) -> WrongType:
 
 @contextmanager
 def eval_mode(model: nn.Module) -> Iterator[None]:
-    """The model without dropout, and then in the mode that it was in."""
+    """The model without dropout, and then in the mode that it was in; torch as `own_torch_state` has it."""
     was_training = model.training
     model.eval()
     try:
-        yield
+        with own_torch_state():
+            yield
     finally:
         model.train(was_training)
 

@@ -22,7 +22,7 @@ import torch
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
 from slmmodel.budget import Budget, notes_on_rounding
-from slmmodel.checkpoint import RunFolder, new_name
+from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_utf8
 from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of
 from slmmodel.data import Loader, RunData, open_data
@@ -42,7 +42,7 @@ from slmmodel.errors import (
     OutputExists,
     SlmmodelError,
 )
-from slmmodel.files import make_folder, read_file, write_file
+from slmmodel.files import make_folder, new_name, read_file, write_file
 from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count

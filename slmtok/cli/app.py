@@ -75,6 +75,8 @@ class App(NamedTuple):
     """The other program, whose commands an error may name; None where it cannot be imported."""
     prepare: Callable[[str], None] = lambda command: None
     """Called with the name of a command after its options were parsed, before it runs."""
+    meant: Callable[[str, Sequence[str]], str | None] = lambda command, arguments: None
+    """The command line for a command of another tool, where the program knows one by the files that it names."""
     reports: Callable[[str], bool] = lambda message: True
     """Whether this process, of several that run the command, prints an error, or that it was stopped."""
 
@@ -273,7 +275,9 @@ class _LazyGroup(click.Group):
         if command is None:
             other = self._app.other
             elsewhere = other.command(name) if other and name in other.commands else None
-            raise unknown_command(self._app.name, args[0], args[1:], self._app.commands, elsewhere)
+            error = unknown_command(self._app.name, args[0], args[1:], self._app.commands, elsewhere)
+            error.fix = self._app.meant(name, args[1:]) or error.fix
+            raise error
         ctx.meta["app"] = self._app
         return name, command, args[1:]
 

@@ -26,6 +26,15 @@ _CORPUS, NAMED = "corpus that is read", "corpora that are named"
 _IN_RECORDS = "they are in the texts of records"
 _MAX_FILES, _HEAD_BYTES = 256, 1 << 16
 """Of a corpus with unusual characters, what is looked at for the ends of its lines."""
+_TEXT_OF_HTML = (
+    r'import html, re; page = open(0, errors="replace").read(); '
+    r'print(html.unescape(re.sub(r"(?is)<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", " ", page)))'
+)
+_ARTICLES_OF_DUMP = (
+    "import json, sys, xml.etree.ElementTree as tree; "
+    '[print(json.dumps({"text": each.text})) for _, each in tree.iterparse(sys.stdin.buffer) '
+    'if each.tag.endswith("}text") and each.text or each.tag.endswith("}page") and each.clear()]'
+)
 _DIVIDED = re.compile(r"[\s*?\[\\]")
 """Characters of a name with which the shell makes another word of it, or several."""
 
@@ -36,7 +45,7 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     from slmtok.corpus.contents import ids_among, is_in_texts, json_lines_among, list_among, markup_among
     from slmtok.corpus.json_objects import texts_of_object_among
 
-    for glob in found.unused_globs:
+    for glob in (each for each in found.unused_globs if not _matches_output(each)):
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
     if read.separator and not is_in_texts(read.separator, found, read):
         near = (each for each in _separators_meant(read.separator) if is_in_texts(each, found, read))
@@ -55,10 +64,11 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
     if markup := markup_among(found, read):
         path, language, more = markup
-        are, fix = f"is {language}, and its", "name a file with its text alone"
+        made = _text_of_markup(path, language, read)
+        are, fix = f"is {language}, and its", f"{made}, and name it" if made else "name a file with its text alone"
         if more:
             are = f"and {more:,} more file{'s' * (more > 1)} are {language}, and their"
-            fix = "name files with their text alone"
+            fix = f"name files with their text alone{made and f'; of the first: {made}'}"
         yield f"{'stdin' if path == '-' else path} {are} tags were read as text; {with_force(fix)}"
     if texts := texts_of_object_among(found, read):
         meant = with_force(texts[1]) if isinstance(texts[1], str) else again_with(render(texts[1], flag_naming))
@@ -80,6 +90,32 @@ def remember_corpus(corpus: Sequence[str], found: Sources, read: ReadOptions) ->
     _remember(_CORPUS, (found, read))
     if context := click.get_current_context(silent=True):
         context.meta.setdefault(NAMED, []).append((list(corpus), found, read))
+
+
+def _matches_output(glob: str) -> bool:
+    """Whether a glob leaves out the folder that the command will write, which is not there at the first run."""
+    from slmtok.corpus.globs import matches
+
+    context = click.get_current_context(silent=True)
+    output = context.params.get("output") if context else None
+    return isinstance(output, str) and matches(str(Path(output, "manifest.json").absolute()), glob)
+
+
+def _text_of_markup(path: str, language: str, read: ReadOptions) -> str:
+    """The command that writes the text of a page, or the articles of a dump of MediaWiki; "" for other XML."""
+    from slmtok.corpus.contents import head_of
+    from slmtok.corpus.streams import is_plain
+
+    stem = path.removesuffix(Path(path).suffix)
+    if not is_plain(path):
+        return ""
+    if language == "HTML":
+        program, made = _TEXT_OF_HTML, free_name(f"{stem}-text.txt")
+    elif b"<mediawiki" in head_of(path, read):
+        program, made = _ARTICLES_OF_DUMP, free_name(f"{stem}-text.jsonl")
+    else:
+        return ""
+    return f"python -c {shlex.quote(program)} < {shlex.quote(path)} > {shlex.quote(made)}"
 
 
 def _remember(name: str, value: object) -> None:

@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
@@ -326,6 +327,17 @@ class Command(click.Command):
                 formatter.write_text(self.example)
 
 
+def _docstring(function: Callable[..., Any]) -> str | None:
+    """The docstring of a function by its source: `python -OO` leaves it out of the code. None without a source."""
+    import ast
+    import inspect
+
+    with suppress(OSError, SyntaxError):
+        (defined,) = ast.parse(inspect.getsource(function)).body
+        return ast.get_docstring(defined) if isinstance(defined, ast.FunctionDef) else None
+    return None
+
+
 def command(
     name: str, *, example: str | None = None, habits: Mapping[str, Habit] | None = None
 ) -> Callable[[Callable[..., Any]], Command]:
@@ -341,6 +353,8 @@ def command(
             "habits": habits,
             "context_settings": {"show_default": True, "max_content_width": MAX_HELP_COLUMNS},
         }
+        if function.__doc__ is None:
+            function.__doc__ = _docstring(function)
         made = click.command(name, cls=Command, **attributes)(function)
         hidden: dict[str, Any] = {"is_flag": True, "expose_value": False, "panel": OUTPUT}
         made.params += [

@@ -20,7 +20,8 @@ OF_SLM = (
 )
 """Commands of slm alone, which slmtok knows without importing them."""
 _HABITS = {"generate": "slm sample RUN", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
-_HABITS |= dict.fromkeys(("finetune", "fine-tune"), "slm resume RUN")
+FINETUNE = ("finetune", "fine-tune")
+_HABITS |= dict.fromkeys(FINETUNE, "slm resume RUN")
 _HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
 """Commands of other tools, each with ours."""
 _KEPT = "slm resume goes on from a checkpoint of a run, with the data and the model of the run"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +35,10 @@ from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
+
+
+MAX_GREP_SECONDS = 10
+"""Of the search for a regex in all tokens; a usual one takes 0.1 s for 200,000 of them."""
 
 
 @dataclass(frozen=True)
@@ -185,10 +192,54 @@ def _select(rows: Iterator[TokenRow], grep: str | None, kind: str | None, sort: 
                 fix="fewer parentheses within each other" if nests else _grep_meant(grep),
                 option="grep",
             ) from None
-        chosen = [row for row in chosen if regex.search(row.token.decode("utf-8", "surrogateescape"))]
+        chosen = _matching(chosen, regex)
     if sort == "bytes":
         chosen.sort(key=lambda row: (-len(row.token), row.id))
     return chosen
+
+
+class _TooSlow(Exception):  # noqa: N818  (never leaves this module)
+    pass
+
+
+def _matching(rows: Sequence[TokenRow], regex: re.Pattern[str]) -> list[TokenRow]:
+    """The rows whose token matches. Raises `OptionError` for a search of more than `MAX_GREP_SECONDS` in all."""
+    found, texts = [], [row.token.decode("utf-8", "surrogateescape") for row in rows]
+    text = ""
+    try:
+        with _time_limit(MAX_GREP_SECONDS):
+            for row, text in zip(rows, texts, strict=True):
+                if regex.search(text):
+                    found.append(row)
+    except _TooSlow:
+        raise OptionError(
+            f"--grep {shortened(regex.pattern)!r} takes more than {MAX_GREP_SECONDS} seconds",
+            where=f"the token {shortened(text)!r}",
+            limit="a repetition inside of a repetition, such as (a+)+, takes exponential time",
+            fix=f"--grep {shlex.quote(re.escape(regex.pattern))} for these characters themselves; or simplify it: "
+            "a+ matches what (a+)+ does",
+            option="grep",
+        ) from None
+    return found
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """A block that ends with `_TooSlow` after this time, where the system has timers: Python's `re` has no bound."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise _TooSlow
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 _SPACES = str.maketrans({"Ġ": " ", "▁": " ", "␣": " ", "Ċ": r"\n"})

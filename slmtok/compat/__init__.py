@@ -24,9 +24,8 @@ __all__ = ["as_hf", "as_tiktoken"]
 def as_tiktoken(tokenizer: Tokenizer, spell: Mapping[str, str] | None = None) -> Encoding:
     """A tiktoken-shaped `Encoding` of a tokenizer; `spell` (role to spelling) gives specials another spelling in it."""
     from slmtok.compat.tiktoken import from_tokenizer
-    from slmtok.tokenizer import check_tokenizer
 
-    return from_tokenizer(check_tokenizer(tokenizer), spell=spell)
+    return from_tokenizer(tokenizer, spell=spell)
 
 
 @explains_calls

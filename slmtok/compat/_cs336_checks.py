@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slmtok.calls import argument_text, call_text
-from slmtok.compat._shared import check_iterable, check_str, read_bytes
+from slmtok.compat._shared import check_iterable, check_spelling, read_bytes
 from slmtok.errors import InvalidSpecials, WrongType
 from slmtok.file_kinds import TOKENIZER, kind_of_file
 
@@ -53,7 +53,7 @@ def check_specials(tokens: Iterable[str] | None) -> list[str]:
     """The special tokens, each once. Raises `WrongType` for one `str`, `InvalidSpecials` for an empty one."""
     if isinstance(tokens, str):
         raise WrongType("special_tokens is one str", fix=f"special_tokens=[{tokens!r}]")
-    found = list(dict.fromkeys(map(check_str, check_iterable(tokens or (), "special_tokens"))))
+    found = list(dict.fromkeys(map(check_spelling, check_iterable(tokens or (), "special_tokens"))))
     if "" in found:
         raise InvalidSpecials("a special token is empty", limit="at least one character", fix="leave it out")
     return found

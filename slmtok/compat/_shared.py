@@ -11,13 +11,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from numbers import Integral
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 from unicodedata import category
 
 from slmtok.calls import argument_text, explains_calls
-from slmtok.checks import PRESENT_TEXTS, U64, check_int, check_path, is_missing, refuse_bool, type_shown
+from slmtok.checks import (
+    PRESENT_TEXTS,
+    U64,
+    check_int,
+    check_output_name,
+    check_path,
+    is_missing,
+    refuse_bool,
+    type_shown,
+    utf8_of,
+)
 from slmtok.errors import (
     CorruptFile,
     MissingInput,
@@ -96,8 +107,11 @@ _ABSENT = {
 
 
 def check_piece_id(id: int, n_vocab: int) -> int:
-    """`id`, if it is one of the vocabulary. Raises `PieceOutOfRange`, `WrongType` for a bool."""
+    """`id`, if it is one of the vocabulary. Raises `PieceOutOfRange`, `WrongType`."""
     refuse_bool(id)
+    if not isinstance(id, Integral):
+        fix = f"piece_to_id({id!r})" if isinstance(id, str) else "decode ids of encode"
+        raise WrongType(f"a piece id is an integer, not {type(id).__name__} {id!r}", fix=fix)
     if not 0 <= id < n_vocab:
         limit = f"0 <= id < {n_vocab}"
         raise PieceOutOfRange(f"piece id {id} is out of range", limit=limit, fix="decode ids of encode", id=id)
@@ -217,6 +231,19 @@ def check_str(text: object) -> str:
     return text
 
 
+def check_spelling(text: object) -> str:
+    """`text`, if it may spell a special token. Raises `WrongType`, `InvalidText`."""
+    utf8_of(check_str(text), "a special token")
+    return cast("str", text)
+
+
+def make_folder(folder: str | os.PathLike[str]) -> Path:
+    """The folder, which is created. Raises `WrongType`, `OptionError` for a name that no folder has."""
+    check_output_name(name := check_path(folder, "tokenizer"))
+    Path(name).mkdir(parents=True, exist_ok=True)
+    return Path(name)
+
+
 def spelling_of(token: object) -> str:
     """The spelling of a special token: a `str`, or the content of an `AddedToken`. Raises `WrongType`."""
     return check_str(getattr(token, "content", token))
@@ -267,7 +294,7 @@ _SPACE = "\u2581"
 
 def find_piece(tokenizer: Tokenizer, piece: str) -> int | None:
     """The id of a piece of SentencePiece: its text, `<0xE2>` for bytes, or a text with spaces for `▁`; else None."""
-    data = piece.encode("utf-8", "surrogateescape")
+    data = utf8_of(piece, "the piece", handler="surrogateescape")
     if re.fullmatch(rb"(?:<0x[0-9A-F]{2}>)+", data):
         data = bytes(int(pair, 16) for pair in re.findall(rb"0x(..)", data))
     found = tokenizer.specials.spellings.get(piece, tokenizer.token_id(data))
@@ -280,7 +307,7 @@ def decode_pieces(tokenizer: Tokenizer, items: Sequence[int | str]) -> str:
     if None not in found:
         return tokenizer.decode([id for id in found if id is not None], skip_special=True)
     parts = [
-        str(item).replace(_SPACE, " ").encode("utf-8", "surrogateescape")
+        utf8_of(str(item).replace(_SPACE, " "), "the piece", handler="surrogateescape")
         if id is None
         else tokenizer.decode_bytes([id], skip_special=True)
         for id, item in zip(found, items, strict=True)

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, final, overload
 
 from slmtok.calls import explains_calls, warn_caller
-from slmtok.checks import check_index, check_int, refuse_bool
+from slmtok.checks import check_index, check_int, refuse_bool, utf8_of
 from slmtok.compat._hf_rows import (
     UNLIMITED,
     Alignment,
@@ -400,6 +400,9 @@ class HFTokenizer(metaclass=_NamesRefused):
         `clean_up_tokenization_spaces` and the like have no effect: decoding is exact. Others raise `UnknownOption`.
         """
         _check_ignored("decode", ignored, _NO_EFFECT_IN_DECODE, "skip_special_tokens")
+        if isinstance(token_ids, Mapping) and "input_ids" not in token_ids:
+            has = ", ".join(map(repr, token_ids)) or "no column"
+            raise WrongType(f"there is no column 'input_ids' to decode, but {has}", fix="decode(row['input_ids'])")
         ids = to_plain(token_ids["input_ids"] if isinstance(token_ids, Mapping) else token_ids)
         if isinstance(ids, list) and ids and isinstance(ids[0], (list, tuple, Mapping)):
             return [self._decode_row(row, number, skip_special_tokens) for number, row in enumerate(ids)]
@@ -556,7 +559,8 @@ class HFTokenizer(metaclass=_NamesRefused):
         if isinstance(tokens, str):
             raise WrongType("tokens must be a list of names, not a str", fix="convert_tokens_to_string([name])")
         spelled = [(name, bytes_of(name)) for name in tokens]
-        return b"".join(name.encode() if token is None else token for name, token in spelled).decode("utf-8", "replace")
+        parts = (utf8_of(name, "the token") if token is None else token for name, token in spelled)
+        return b"".join(parts).decode("utf-8", "replace")
 
     def _name(self, id: int) -> str:
         refuse_bool(id)

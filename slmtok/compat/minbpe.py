@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from slmtok.checks import U32, U64, check_int
 from slmtok.compat._shared import (
+    check_spelling,
     check_str,
     check_vocab_size,
     explain_adapter,
@@ -71,14 +72,13 @@ class RegexTokenizer:
     def register_special_tokens(self, special_tokens: Mapping[str, int]) -> None:
         """Sets spelling -> id, replacing earlier ones. Raises `InvalidSpecials`."""
         if not isinstance(special_tokens, Mapping):
-            found = type(special_tokens).__name__
-            raise WrongType(f"special_tokens must be a dict, not {found}", fix="{'<|endoftext|>': 100257}")
-        ids = [check_int(f"the id of {text!r}", id, -U64, U32) for text, id in special_tokens.items()]
-        tokens = dict(zip(map(check_str, special_tokens), ids, strict=True))
+            fact = f"special_tokens must be a dict, not {type(special_tokens).__name__}"
+            raise WrongType(fact, fix="{'<|endoftext|>': 100257}")
+        tokens = {text: check_int(f"the id of {text!r}", id, -U64, U32) for text, id in special_tokens.items()}
         if len(set(tokens.values())) != len(tokens):
             raise InvalidSpecials(f"two special tokens share an id: {tokens}", fix="give each an id of its own")
         for text, id in tokens.items():
-            if not text or id < 256 + len(self.merges):
+            if not check_spelling(text) or id < 256 + len(self.merges):
                 raise InvalidSpecials(
                     f"special token {text!r} cannot have id {id}",
                     limit=f"a spelling, and an id of {256 + len(self.merges)} or more (bytes and merges are below)",

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.compat._shared import check_iterable, check_str, explain_adapter, read_folder, training_texts
+from slmtok.compat._shared import check_iterable, check_str, explain_adapter, make_folder, read_folder, training_texts
 from slmtok.errors import OptionError
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
@@ -76,8 +75,7 @@ class RustBPETokenizer:
 
     def save(self, tokenizer_dir: str | os.PathLike[str]) -> None:
         """Writes `tok.json` into the folder, which is created. Raises `OutputExists`."""
-        Path(tokenizer_dir).mkdir(parents=True, exist_ok=True)
-        self.tokenizer.save(Path(tokenizer_dir) / _FILE)
+        self.tokenizer.save(make_folder(tokenizer_dir) / _FILE)
 
     def get_vocab_size(self) -> int:
         """The number of ids, special tokens included."""

@@ -9,7 +9,7 @@ sampling, no n-best.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partialmethod
 from numbers import Integral
 from typing import Any
@@ -104,7 +104,7 @@ class SentencePieceProcessor:
 
     def id_to_piece(self, id: Any) -> Any:
         """The piece of an id, or of each id of a list. A reserved id is `<reserved_6>`. Raises `IndexError`."""
-        if not isinstance(id, Integral):
+        if isinstance(id, Iterable) and not isinstance(id, str):
             return [self.id_to_piece(item) for item in id]
         number = int(self._check_id(id))
         if self.is_control(number):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from slmtok.calls import Expression, call_text
-from slmtok.checks import check_path
+from slmtok.checks import check_path, utf8_of
 from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
 from slmtok.compat._shared import check_iterable, check_str, explain_adapter, read_bytes, spelling_of, training_texts
@@ -181,7 +181,7 @@ class ByteLevelBPETokenizer:
     @classmethod
     def from_str(cls, json: str) -> ByteLevelBPETokenizer:
         """Reads the result of `to_str`. Raises `CorruptFile`."""
-        return cls(_Tokenizer.from_bytes(json.encode("utf-8", "surrogateescape")))
+        return cls(_Tokenizer.from_bytes(utf8_of(check_str(json), handler="surrogateescape")))
 
     def to_str(self, pretty: bool = False) -> str:
         """The text of the tokenizer file; `pretty` has no effect."""

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from slmtok.corpus.nested_texts import fix_of_nested
+from slmtok.corpus.nested_texts import decoded, fix_of_nested
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.saved_data_set import check_saved
 from slmtok.corpus.streams import COMPRESSED, UTF_8, document_too_large
@@ -64,6 +64,8 @@ _DATASET_BATCH_ROWS = 1000
 _TEXT_KIND = re.compile(r"(dictionary<values=|Value\((dtype=)?')?((large_|fixed_size_)?(string|binary)|extension<)")
 """How the types of columns that may hold text begin, as pyarrow and `datasets` print them."""
 _NESTED_KIND = re.compile(r"((large_|fixed_size_)?list|struct)<")
+_IDS_KIND = re.compile(r"((large_|fixed_size_)?list|List|Sequence)\b.*\bu?int\d+")
+"""The types of columns of ids."""
 _HUB_SECONDS = 8
 """How long the hub has for its first answer."""
 
@@ -571,14 +573,24 @@ def _check_columns(template: Template, kinds: Mapping[str, object], source: str)
 
     kinds: the type of each column.
     """
-    # Text stands for a column of text.
-    held = {name: "" if _TEXT_KIND.match(str(kind)) else 0 for name, kind in kinds.items()}
+    # An example stands for the values of a column.
+    held: dict[str, object] = {
+        name: "" if _TEXT_KIND.match(str(kind)) else [0] if _IDS_KIND.match(str(kind)) else 0
+        for name, kind in kinds.items()
+    }
     for name in template.fields:
         if name not in kinds:
-            raise located(template.missing(name, held, f"there is no column {name!r}", "columns"), source)
+            raise _with_command(template.missing(name, held, f"there is no column {name!r}", "columns"), source)
         if template.source is None and held[name] != "":
             fact = f"the column {name!r} holds {kinds[name]}, not text"
-            raise located(template.missing(name, held, fact, "columns"), source)
+            raise _with_command(template.missing(name, held, fact, "columns"), source)
+
+
+def _with_command(error: MalformedRecord, source: str) -> MalformedRecord:
+    """The error for this source; for a parquet file of ids, with the command that makes text of them."""
+    if error.fields.get("ids") is not None and source.endswith(".parquet"):
+        error.fix = f"name the text that was encoded, or make it: {decoded(source, str(error.fields['ids']))}"
+    return located(error, source)
 
 
 def _values(column: Any) -> list[Any]:

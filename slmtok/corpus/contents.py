@@ -18,7 +18,7 @@ from pathlib import Path
 from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, arrow_as_parquet, format_of
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head, stdin
+from slmtok.corpus.streams import UTF_8, bare_suffix, compression, open_head
 from slmtok.corpus.template import template_of
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import ARROW, BINARY, GIT_LFS_POINTER, HEAD_BYTES, Content, content_of, is_utf_8, suffixed
@@ -414,11 +414,8 @@ def head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
     if name in ("parquet", "hugging_face"):
         return b""
     try:
-        if path == STDIN:
-            stream = stdin()
-            return bytes(stream.peek(size)[:size]) if hasattr(stream, "peek") else b""
-        is_file = stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116  (a corpus may have 100,000 files)
-        return open_head(path, size) if is_file else b""
+        is_read = path == STDIN or stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116  (a corpus may have 100,000 files)
+        return open_head(path, size) if is_read else b""
     except (OSError, MissingInput, Unreadable):
         return b""
 

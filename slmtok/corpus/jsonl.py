@@ -20,6 +20,7 @@ from typing import Any
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.jsonl_heads import meant_by_head
 from slmtok.corpus.nested_texts import converted, fix_of_list, fix_of_nested
+from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
@@ -113,7 +114,7 @@ def _fix_of_encoding(source: str) -> Message:
     """
     from slmtok.corpus.likely_encodings import encoding_remedy
 
-    head = open_head(source, _HEAD_BYTES) if Path(source).is_file() else b""
+    head = open_head(source, _HEAD_BYTES) if source == STDIN or Path(source).is_file() else b""
     if not head or utf8_evidence(head).is_mixed:
         return SKIP
     return ("name the encoding; ", *encoding_remedy(head), "; or ", *SKIP)

@@ -64,6 +64,8 @@ def remedy_without_encoding(path: str, heads: Mapping[str, bytes], found: Mappin
 
 def _ends_in_character(path: str, head: bytes) -> bool:
     """Whether the last character of a file is not whole; of a compressed one, where its head is all of it."""
+    if path == STDIN:
+        return False
     end = head
     if is_plain(path) and os.path.isfile(path):  # noqa: PTH113
         with open(path, "rb") as file:  # noqa: PTH123

@@ -48,6 +48,19 @@ _USUAL_LETTERS = {
 }
 """Letters that make up more than half of texts in the languages of a script, read in the right encoding."""
 
+_WESTERN = "àâæçèéêëîïôœùûüÿ äöüß áéíñóúü áâãàçéêíóôõúü àèéìíîòóùú äåöæøé áðéíóúýþæö àçèéíïòóúü äõöüšž áéëèïíóöü"
+"""The letters beyond ASCII of each language of Western Europe: French, German, Spanish, Portuguese and so on."""
+_CENTRAL = "ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ăâîşţ čćđšž"
+_OTHER_LATIN = {
+    "cp1250": _CENTRAL,
+    "iso8859-2": _CENTRAL,
+    "cp1254": "çğıöşüâîû",
+    "cp1257": "ąčęėįšųūž āčēģīķļņšūž",
+}
+"""Other encodings of Latin letters, and the letters beyond ASCII of each language that is written in them."""
+_MIN_OF_WESTERN, _MIN_OF_OTHER, _MIN_CERTAIN_LETTERS = 0.95, 0.98, 12
+"""Shares of letters that are those of one language, and the number of letters by which that is certain."""
+
 
 class _DoubleByte(NamedTuple):
     """leads: the first bytes of the usual characters. first_trail: the lowest second byte of those. kana: needed."""
@@ -77,17 +90,33 @@ def likely_encodings(head: bytes) -> tuple[str, ...]:
     names = tuple(name for name, script in _ALPHABETS.items() if _is_alphabet(_decoded(part, name), script))
     if names:
         return names
-    latin = "cp1252" if _C1.search(part) else LATIN_1
     # The word before the first byte beyond ASCII belongs to it.
     begin = max(first.start() - 32, 0) if first else 0
-    return (latin,) if _is_latin(_decoded(head[begin : begin + _MAX_BYTES], latin)) else ()
+    return _latin_encodings(head[begin : begin + _MAX_BYTES])
+
+
+def _latin_encodings(part: bytes) -> tuple[str, ...]:
+    """The encoding of Western Europe, unless another one alone makes the letters those of one language.
+
+    Few letters leave both.
+    """
+    western = "cp1252" if _C1.search(part) else LATIN_1
+    found = (western,) if _is_latin(_decoded(part, western)) else ()
+    if _share_of_language(_decoded(part, "cp1252"), _WESTERN) >= _MIN_OF_WESTERN:
+        return found
+    for name, languages in _OTHER_LATIN.items():
+        text = _decoded(part, name)
+        if _is_latin(text) and _share_of_language(text, languages) >= _MIN_OF_OTHER:
+            return (name,) if len(_beyond_ascii(text or "")) >= _MIN_CERTAIN_LETTERS else (name, *found)
+    return found
 
 
 def misread_as(head: bytes, encoding: str) -> tuple[str, ...]:
     """The encodings in which such text is likely to be, where it is read as Latin and is not; else none."""
     if text_codec(encoding) not in _LATIN:
         return ()
-    return tuple(name for name in likely_encodings(head) if text_codec(name) not in _LATIN)
+    names = likely_encodings(head)
+    return () if any(text_codec(name) in _LATIN for name in names) else names
 
 
 def controls_of_cp1252(head: bytes, encoding: str) -> int:
@@ -133,6 +162,22 @@ def _is_latin(text: str | None) -> bool:
     # A text in English may have quotes alone.
     signs = {char for char in text if not char.isascii()}
     return _has_few_symbols(text, beyond) and (bool(words) or (bool(signs) and signs <= _USUAL_SIGNS))
+
+
+def _share_of_language(text: str | None, languages: str) -> float:
+    """How many of the letters beyond ASCII are those of one language, at most; 1 for a text without any.
+
+    0 for bytes that are not in the encoding.
+    """
+    if text is None:
+        return 0
+    letters = _beyond_ascii(text)
+    return max(sum(map(letters.count, each)) for each in languages.split()) / len(letters) if letters else 1
+
+
+def _beyond_ascii(text: str) -> list[str]:
+    """The letters beyond ASCII, and the signs like ¹ that stand in words where letters are read in a wrong encoding."""
+    return [char for char in text.lower() if char.isalnum() and not char.isascii()]
 
 
 def _is_alphabet(text: str | None, script: str) -> bool:

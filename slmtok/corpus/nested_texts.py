@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from slmtok.corpus.template import Template
 from slmtok.errors import Setting
+from slmtok.files import free_name
 from slmtok.record_texts import LIKELY_FIELDS, text_in, text_of_list
 
 MIN_MEAN_CHARS = 40
@@ -206,3 +207,13 @@ def converted(source: str, ending: str, command: str) -> str:
     suffix = Path(source).suffix
     made = shlex.quote(f"{source.removesuffix(suffix) if suffix in _READERS else source}-{ending}.jsonl")
     return f"{command} < {shlex.quote(source)} > {made}, and name it"
+
+
+def decoded(source: str, column: str) -> str:
+    """The command that makes text of the ids in a column of a parquet file, a line of ids for each row between."""
+    modules, rows = _READERS[".parquet"]
+    program = f"import sys{modules}; [print(*row[{column!r}]) for {rows}]"
+    stem = source.removesuffix(".parquet")
+    lines, text = free_name(f"{stem}-ids.txt"), free_name(f"{stem}-text.txt")
+    written = f"python -c {shlex.quote(program)} < {shlex.quote(source)} > {shlex.quote(lines)}"
+    return f"{written} && {shlex.join(['slmtok', 'decode', lines, '-t', 'TOK', '--document', 'line', '-o', text])}"

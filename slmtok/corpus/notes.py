@@ -65,5 +65,9 @@ def _place(first: tuple[str | None, int, int] | None) -> str:
     if first is None:
         return ""
     path, document, byte = first
-    parts = [path or "", f"document {document:,}" if document or not path else "", f"byte {byte:,}"]
+    parts = [
+        "stdin" if path == "-" else path or "",
+        f"document {document:,}" if document or not path else "",
+        f"byte {byte:,}",
+    ]
     return f" (first: {', '.join(part for part in parts if part)})"

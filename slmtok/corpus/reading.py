@@ -134,17 +134,21 @@ def _refuse_listed_domains(sources: Sequence[str], options: ReadOptions) -> None
 
 
 def _refuse_weights(sources: Sequence[str], options: ReadOptions) -> None:
-    """Raises `OptionError` for a number as the glob of a domain, unless it matches a source."""
-    for domain, globs in options.domains.items():
-        for glob in globs:
-            if _NUMBER.fullmatch(glob) and not any(matches(source, glob) for source in sources):
-                raise OptionError(
-                    (Setting("domains", {domain: glob}), " is a glob that matches no file, not a weight"),
-                    where=f"domain {domain!r}",
-                    limit="a domain is named by globs of its files; weights are an option of their own",
-                    fix=globs_or_weight(domain, glob),
-                    option="domains",
-                )
+    """Raises `OptionError` for numbers as the globs of domains, unless they match a source."""
+    numbers = {
+        domain: glob
+        for domain, globs in options.domains.items()
+        for glob in globs
+        if _NUMBER.fullmatch(glob) and not any(matches(source, glob) for source in sources)
+    }
+    for domain, glob in numbers.items():
+        raise OptionError(
+            (Setting("domains", {domain: glob}), " is a glob that matches no file, not a weight"),
+            where=f"domain {domain!r}",
+            limit="a domain is named by globs of its files; weights are an option of their own",
+            fix=globs_or_weight(numbers),
+            option="domains",
+        )
 
 
 def _refuse_duplicates(sources: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from weakref import WeakKeyDictionary
 
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.paths import STDIN
@@ -51,11 +52,18 @@ def is_mappable(path: str, options: ReadOptions) -> bool:
     return options.encoding == UTF_8 and is_plain(path) and Path(path).is_file()
 
 
+_stdin_heads: WeakKeyDictionary[BinaryIO, bytes] = WeakKeyDictionary()
+"""What was available of a standard input before it was read: messages after its end tell its encoding by it."""
+
+
 def stdin() -> BinaryIO:
     """Standard input. Raises `Unreadable` where it is closed."""
     if sys.stdin is None:
         raise Unreadable("cannot read stdin: it is closed", where="-", fix="name a file, or send one to stdin: < FILE")
-    return sys.stdin.buffer
+    stream = sys.stdin.buffer
+    if stream not in _stdin_heads:
+        _stdin_heads[stream] = bytes(stream.peek()) if hasattr(stream, "peek") else b""
+    return stream
 
 
 @contextmanager
@@ -80,8 +88,13 @@ def open_bytes(path: str, encoding: str = UTF_8) -> Iterator[BinaryIO]:
 
 
 def open_head(path: str, size: int) -> bytes:
-    """The first `size` bytes of a file, decompressed. Raises as `open_bytes`."""
+    """The first `size` bytes of a file, decompressed; of standard input at most what one read gives.
+
+    Raises as `open_bytes`.
+    """
     with explained(path):
+        if path == STDIN:
+            return _stdin_heads[stdin()][:size]
         if is_plain(path):
             with Path(path).open("rb", buffering=0) as file:
                 return file.read(size)

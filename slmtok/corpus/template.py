@@ -151,6 +151,15 @@ class Template:
         likely = near or self._likely(record)
         if several := self.of_listed(record):
             return MalformedRecord(fact, limit=(Setting("text_key"), " is one field"), fix=several)
+        fix: tuple[str | Setting, ...]
+        lists = [key for key, value in record.items() if _are_ids(value)]
+        if not texts and lists and self.source is None:
+            # Beside ids there may be masks.
+            ids = next((key for key in lists if "id" in key or "token" in key), lists[0])
+            limit = f"text; {ids!r} holds lists of integers, as ids of tokens are"
+            # Other records may have text.
+            fix = ("name the text that was encoded", *((", or ", *SKIP) if kind == "fields" else ()))
+            return MalformedRecord(fact, limit=limit, fix=fix, ids=ids)
         if kind == "columns" and not texts:
             return MalformedRecord(fact, limit="a column of text", fix="leave it out: none of its columns is text")
         if self.source is not None and not texts and (held := [field for field in self.fields if field in record]):
@@ -163,7 +172,7 @@ class Template:
             return MalformedRecord(fact, fix=prompts)
         # A text is longer than what names or classes it.
         meant = likely or max(texts, key=lambda key: len(str(record[key])))
-        fix: tuple[str | Setting, ...] = (Setting("text_key", meant), "" if likely else ", for instance,")
+        fix = (Setting("text_key", meant), "" if likely else ", for instance,")
         if kind == "fields":
             # Earlier records may have had the field.
             fix = (*fix, " if all records have it, else ", Setting("skip_malformed", True))
@@ -247,3 +256,8 @@ def template_of(options: ReadOptions) -> Template:
     if options.text_template is None:
         return Template((b"", b""), (options.text_key,))
     return Template.parse(options.text_template, options.max_doc_bytes)
+
+
+def _are_ids(value: object) -> bool:
+    """Whether a value is a list of integers."""
+    return isinstance(value, list) and len(value) > 0 and all(type(each) is int for each in value)

@@ -10,12 +10,13 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
 from slmtok.calls import explains_calls
-from slmtok.checks import refuse_home
+from slmtok.checks import check_output_name, check_path, check_type, refuse_home
 from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError
 from slmtok.file_kinds import is_run
 from slmtok.files import free_name
@@ -62,15 +63,16 @@ def export(
     fix = f"export(tok, {str(tokenizer)!r}, {str(folder)!r})"
     refuse_swapped(tokenizer, to, "export(tokenizer, to, folder)", fix)
     check_tokenizer(tokenizer)
-    target = TARGETS.get(to)
+    target = TARGETS.get(to) if isinstance(to, str) else None
     if target is None:
         error = unknown_format("export format", to, TARGETS)
         if str(folder) in TARGETS:
             error.fix = f"format and folder the other way round: {str(folder)!r}, {to!r}"
         raise error
-    place = Path(folder)
+    place = _checked_place(folder)
     name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)
+    _check_settings(settings, target)
     files = target.files(tokenizer, name, **(settings or {}))
     check_folder(place, [*files, RECEIPT], force=force)
     if verify:
@@ -98,6 +100,17 @@ def export(
     return found
 
 
+def _checked_place(folder: object) -> Path:
+    check_output_name(name := check_path(folder, "exported"))
+    return Path(name)
+
+
+def _check_settings(settings: object, target: Target) -> None:
+    check_type("settings", settings, Mapping, "leave settings out")
+    for each in sorted({*cast("Any", settings or ())} - signature(target.files).parameters.keys(), key=str):
+        raise OptionError(f"settings has {each!r}, which {target.name!r} does not take", fix=f"leave {each!r} out")
+
+
 def _open(tokenizer: Tokenizer, target: Target, folder: Path, name: str) -> Encode:
     """The export in the other library. Raises `Inexpressible` if that does not load it."""
     try:
@@ -115,6 +128,7 @@ def _open(tokenizer: Tokenizer, target: Target, folder: Path, name: str) -> Enco
 
 def check_name(name: str) -> str:
     """`name`, if it is valid for a file and an encoding. Raises `OptionError`."""
+    check_type("name", name, str, f"name={str(name)!r}")
     if not _NAME.fullmatch(name):
         raise OptionError(
             (Setting("name", name), " is not a valid name"),

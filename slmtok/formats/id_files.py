@@ -140,10 +140,13 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
     except (OptionError, DocumentTooLarge):
         raise
     except ValueError as error:
+        # The format is known by the name or the option, and no other one reads raw ids.
+        cut = "check the path; if it is a copy, copy it again"
+        is_raw = input_format == "bin" and source != STDIN
         raise CorruptFile(
             f"{_name(source)} is not an array of ids: {error}",
             where=_name(source),
-            fix="--input-format ids, npy or bin names the format",
+            fix=cut if is_raw else "--input-format ids, npy or bin names the format",
             path=source,
         ) from None
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu":

@@ -104,6 +104,8 @@ def map_array(path: Path, dtype: Any, count: int, offset: int = 0) -> NDArray[An
         return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(count,))
     except ValueError:
         raise corrupt(path, f"it is too short for {count:,} numbers") from None
+    except FileNotFoundError:
+        raise missing_file(path) from None
     except OSError as error:
         raise unreadable(str(path), error) from error
 
@@ -171,6 +173,14 @@ _REPACK: Message = ("pack the corpus again with ", Setting("force", True), ", or
 
 def missing_file(path: Path) -> CorruptShard:
     """The error for a file of a folder of shards that does not exist; it names the others that are missing."""
+    if not (path.parent / MANIFEST).exists():
+        # It was there when the folder was opened.
+        return CorruptShard(
+            f"{path} is gone, and so is the {MANIFEST} that named it",
+            where=f"{path.parent}: slmtok pack may be replacing it, or it was removed, while it was read",
+            fix="run the same command again once the folder is complete",
+            path=str(path),
+        )
     lost: list[str] = []
     with suppress(OSError, ValueError, KeyError, TypeError):
         shards = json.loads((path.parent / MANIFEST).read_bytes())["shards"]
@@ -297,7 +307,9 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
         raise MissingInput(
             f"{str(folder)!r} holds {'an unfinished run of pack' if unfinished else 'no packed data'}",
             where=str(path),
-            fix="run its command again" if unfinished else "slmtok pack CORPUS -t tok.json -o DATA",
+            fix="run its command again, or wait for its end if it runs now"
+            if unfinished
+            else "slmtok pack CORPUS -t tok.json -o DATA",
             path=str(folder),
         ) from None
     except UnsupportedVersion:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import explains_calls, pack_meant
+from slmtok.calls import Expression, argument_text, call_text, explains_calls, pack_meant
 from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
@@ -25,7 +25,7 @@ from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
-from slmtok.path_arguments import folder_meant
+from slmtok.path_arguments import folder_meant, free_name
 from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validation
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from slmtok.shards.run import OnProgress, RemoteEncoder
 
 WORK_FOLDER = ".packing"
-_TEXTS_FIX = (
-    "name files; texts in memory: one line json.dumps({'text': text}) for each, in a file that is named .jsonl, "
-    "or tok.encode_batch(texts)"
-)
+_PATHS = "a path, or a list of paths"
+_IN_MEMORY = "; or tok.encode_batch(texts) for ids in memory"
+_OF_OTHER_FILES = ("separator", "document", "format", "encoding", "text_key", "text_template")
+"""Options that do not fit the file of records into which a fix writes texts."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,15 @@ def pack(
     """
     _check_tokenizer(corpus, tokenizer, out, keywords, options)
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
-        limit = "a path, or a list of paths"
-        raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=limit, fix=_TEXTS_FIX, option="corpus")
-    options = build_options(PackOptions, options, keywords)
+        fix = _call_of_texts(corpus, out, options, keywords, force=force) + _IN_MEMORY
+        raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=_PATHS, fix=fix, option="corpus")
+    given, options = options, build_options(PackOptions, options, keywords)
     out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
     check_output_name(os.fspath(out))
     _check_folder_name(os.fspath(out))
-    sources = _find(corpus, options)
+    sources = _find(corpus, options, lambda texts: _call_of_texts(texts, out, given, keywords, force=force))
     # Before the work, not after it.
-    _check_inference(options, tokenizer, is_remote=remote is not None)
+    _check_inference(options, tokenizer, _checked_remote(remote))
     if layout.u16_only:
         require_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), layout.name)
     if layout.needs_validation:
@@ -160,7 +160,15 @@ def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: d
         raise WrongType("several texts are a list of paths", limit=limit, fix=fix)
 
 
-def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: bool) -> None:
+def _checked_remote(remote: RemoteEncoder | None) -> RemoteEncoder | None:
+    if remote is not None and not callable(remote):
+        fact = f"remote must be a function that encodes batches, not {type(remote).__name__}"
+        fix = "leave it out; or from slmtok.cluster.tasks import pack_on, then remote=pack_on('auto')"
+        raise WrongType(fact, fix=fix, option="remote")
+    return remote
+
+
+def _check_inference(options: PackOptions, tokenizer: Tokenizer, remote: object) -> None:
     """Raises `OptionError` where text cannot be cut in this way."""
     if options.inference == "merges":
         return
@@ -171,7 +179,7 @@ def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: b
             fix=("leave ", Setting("inference"), " out"),
             option="inference",
         )
-    if is_remote and options.inference != "longest":
+    if remote is not None and options.inference != "longest":
         raise OptionError(
             (Setting("inference", options.inference), " on a cluster"),
             limit="dropout is encoded on one machine, which knows what is validation",
@@ -180,15 +188,31 @@ def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: b
         )
 
 
-def _find(corpus: Any, options: PackOptions) -> Sources:
-    """The sources of a corpus. Raises as `slmtok.corpus.find`, and `OptionError` for a counts file."""
+def _find(corpus: Any, options: PackOptions, call_of: Callable[[object], str]) -> Sources:
+    """The sources of a corpus; `call_of` is the call for texts in memory.
+
+    Raises as `slmtok.corpus.find`, and `OptionError` for a counts file.
+    """
     try:
         sources = find(corpus, options)
     except MissingInput as error:
-        mention_texts(error, corpus, _TEXTS_FIX)
+        fix = call_of([corpus] if isinstance(corpus, str) else corpus)
+        several = f"{fix}, if they are texts; else check the names{_IN_MEMORY}"
+        mention_texts(error, corpus, several, f"{fix}, if it is a text; else check the name")
         raise
     refuse_counts(sources)
     return sources
+
+
+def _call_of_texts(corpus: object, out: object, options: object, keywords: dict[str, Any], *, force: bool) -> str:
+    """The fix for texts in memory: they become records of a file, which the call packs."""
+    file, is_list = free_name("texts.jsonl"), isinstance(corpus, (list, tuple))
+    texts = argument_text(corpus, "texts") if is_list else "texts"
+    lines = f"json.dumps({{'text': text}}) + chr(10) for text in {texts}"
+    kept = {name: value for name, value in keywords.items() if name not in _OF_OTHER_FILES}
+    kept |= {"force": True} if force else {}
+    call = call_text("slmtok.pack", [file, Expression("tok"), out], kept, options)
+    return f"import json, pathlib; pathlib.Path({file!r}).write_text(''.join({lines})); {call}"
 
 
 def _shard_options(options: PackOptions, layout: Layout) -> PackOptions:

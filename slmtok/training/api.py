@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from slmtok.calls import argument_text, call_text, explains_calls
+from slmtok.calls import argument_text, call_text, explains_calls, warn_if_used_up
+from slmtok.checks import check_type
 from slmtok.corpus import find
 from slmtok.corpus.contents import no_text
 from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
@@ -32,7 +33,7 @@ from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
 from slmtok.training.notes import warn_of_corpus
 from slmtok.training.report import TrainReport, make_report
-from slmtok.training.texts import check_source
+from slmtok.training.texts import Texts, check_source
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -203,6 +204,16 @@ def check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
         )
 
 
+def _check_observers(doc_digests: object, profile: object) -> None:
+    if doc_digests is not None or profile is not None:
+        from slmtok.corpus.profile import CorpusProfile
+        from slmtok.training.doc_digests import DocDigests
+
+        for name, value, kind in (("doc_digests", doc_digests, DocDigests), ("profile", profile, CorpusProfile)):
+            fix = f"from {kind.__module__} import {kind.__name__}, then {name}={kind.__name__}()"
+            check_type(name, value, kind, fix)
+
+
 @explains_calls
 @documents_options(CountOptions)
 def count(
@@ -221,7 +232,10 @@ def count(
     """
     _refuse_output("count", corpus, options, keywords)
     options = build_options(CountOptions, options, keywords)
+    _check_observers(doc_digests, profile)
+    source = corpus.texts if isinstance(corpus, Texts) else corpus
     corpus = check_source(corpus, options, "slmtok.count")
     counts = count_corpus(corpus, options, progress, Observers(doc_digests, profile))
+    warn_if_used_up(source, counts.stats.documents)
     warn_of_corpus(counts)
     return counts

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.calls import argument_text, counts_in_memory, explains_calls
-from slmtok.checks import U64, as_list, check_int, check_path
+from slmtok.checks import U64, as_list, check_int, check_path, check_type
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
 from slmtok.files import free_name
 from slmtok.path_arguments import is_glob
@@ -211,6 +211,7 @@ class PretokenCounts:
         """
         from slmtok.training.mixing import common_denominator, domain_weights
 
+        check_type("mix", mix, Mapping, f"mix={dict.fromkeys([part.name for part in self.parts][:2] or ['web'], 2)!r}")
         weights = domain_weights({part.name: part.bytes for part in self.parts}, mix or {}, temperature)
         scale = common_denominator(weights)
         parts = [(part.native, int(weights[part.name] * scale)) for part in self.parts]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
-from slmtok.corpus.contents import head_of
-from slmtok.errors import Message, render
+from slmtok.corpus.contents import head_of, json_lines_among
+from slmtok.corpus.paths import STDIN
+from slmtok.errors import Message, Setting, render
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.report import first_invalid
@@ -42,12 +43,20 @@ def domain_notes(counts: PretokenCounts) -> list[Message]:
     return [notes.domain_note(name) for name in empty]
 
 
+def json_lines_note(counts: PretokenCounts) -> Message | None:
+    """The note on JSON lines in a file whose name has no format, which were read as text."""
+    options = ReadOptions(format=str(counts.options.get("format", "auto")))
+    path = json_lines_among(counts.stats.files, options)
+    fact = f"{'stdin' if path == STDIN else path} looks like JSON lines, and its JSON was read as text; "
+    return (fact, Setting("format", "jsonl"), " for the text of its records") if path is not None else None
+
+
 def warn_of_corpus(counts: PretokenCounts) -> None:
     """Warns of a separator that cuts no file, bytes that are not UTF-8, records left out and domains without text.
 
     Texts in memory are the program's own: their bytes are as it gave them.
     """
-    found = [uncut_note(counts)]
+    found = [uncut_note(counts), json_lines_note(counts)]
     if counts.stats.files and counts.totals.invalid_bytes:
         found.append(invalid_note(counts, _remedy_of_invalid(counts)))
     if counts.totals.skipped_records:

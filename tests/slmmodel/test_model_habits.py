@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import traceback
@@ -301,7 +302,20 @@ def test_an_attribute_of_other_models_names_what_stands_for_it(load: Any, name: 
 def test_a_run_in_a_folder_that_does_not_exist_has_the_runs_above(load: Any, inside: Path) -> None:
     with pytest.raises(MissingInput, match=r"where: there is no folder 'runs'\n  limit: runs in \./: run\n") as caught:
         load("runs/first/one")
-    assert str(caught.value.fix) == "name one of them" and load(str(caught.value.limit).rpartition(" ")[2])
+    assert str(caught.value.fix) == "name 'run'" and load(str(caught.value.limit).rpartition(" ")[2])
+
+
+@pytest.mark.parametrize("load", [slmmodel.load, app.load])
+def test_packed_data_without_a_run_are_trained_on(
+    load: Any, inside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree("data", tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    for fix in ("slm train data -o run creates one", "slm train data -o run-2 creates one"):
+        with pytest.raises(MissingInput, match="'data' is packed data, not a run folder") as caught:
+            load("data")
+        assert caught.value.fix == fix
+        Path("run").mkdir(exist_ok=True)
 
 
 @pytest.mark.parametrize("call", MISSING)
@@ -518,7 +532,7 @@ def test_packed_text_is_opened_by_the_call_that_refused_it(inside: Path, tmp_pat
         with pytest.raises(UnsupportedFormat) as caught:
             call("text.txt")
         line = str(caught.value.fix).removeprefix("name packed data: ").removesuffix(", if it is text")
-        line = line.replace("TOK", "tok.json").replace("DIR", str(tmp_path / name))
+        line = line.replace("TOK", "tok.json").partition(" -o ")[0] + f" -o {tmp_path / name}"
         more = [] if "--document" in line else ["--document", "line"]
         assert main([*shlex.split(line)[1:], *more]) == 0
         assert call(str(tmp_path / name)) > 0

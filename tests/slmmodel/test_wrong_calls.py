@@ -101,6 +101,9 @@ def test_ids_in_memory_are_saved(inside: Path, tmp_path: Path, monkeypatch: pyte
         assert np.array_equal(open_source("ids.npy").shards[0].ids, tok.encode(TEXT))
 
 
+BATCH_OF_32 = "settings={'model': {'seq_len': 32}, 'run.batch_tokens': 256}"
+
+
 @pytest.mark.parametrize(
     ("options", "fix"),
     [
@@ -109,6 +112,14 @@ def test_ids_in_memory_are_saved(inside: Path, tmp_path: Path, monkeypatch: pyte
         ({"epochs": "1,5"}, "budget='epochs=N', with one number for N"),
         ({"epochs": "1.5"}, "budget='epochs=1.5'"),
         ({"max_steps": None}, "budget='steps=N', with one number for N"),
+        ({"batch_size": 8, "preset": "cpu-demo"}, "settings={'run.batch_tokens': 2048}"),
+        ({"batch_size": "8"}, "settings={'model.seq_len': 256, 'run.batch_tokens': 2048}"),
+        ({"batch_size": 8, "settings": {"model": {"seq_len": 32}}}, BATCH_OF_32),
+        (
+            {"batch_size": 8, "block_size": 64, "learning_rate": 0.1},
+            "settings={'run.batch_tokens': 512, 'model.seq_len': 64, 'optim.lr': 0.1}",
+        ),
+        ({"batch_size": "auto"}, "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     ],
 )
 def test_options_of_other_trainers(options: dict[str, Any], fix: str) -> None:
@@ -217,3 +228,16 @@ def test_names_of_other_libraries_for_data(inside: Path, name: str, call: str) -
         assert str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")" == call
     assert not hasattr(slmmodel.data, name)
     eval(call.replace("256", "8"), {"slmmodel": slmmodel})
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ('app.load("run").generate([1, 30], max_new_tokens="3")', "generate(ids, max_new_tokens=3)"),
+        ('app.load("run").generate([1, 30], max_new_tokens="all")', "generate(ids, max_new_tokens=256)"),
+        ('app.load("run").generate(["a"], max_new_tokens=3.0)', "generate(prompt, max_new_tokens=3) for"),
+        ('slmmodel.load("run").generate("a", max_new_tokens="3")', "generate('a', max_new_tokens=3)"),
+    ],
+)
+def test_a_fix_repeats_the_number_that_a_value_spells(inside: Path, call: str, fix: str) -> None:
+    assert fix in fix_of(lambda: eval(call, {"app": app, "slmmodel": slmmodel}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import errno
+import json
 import pickle
 import re
 import subprocess
@@ -102,6 +103,21 @@ def test_wrong_types_get_our_errors(call, wrong, bpe, tmp_path, monkeypatch) -> 
     with pytest.raises(SlmtokError):
         call(bpe, wrong)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "kind", [list, "a cat sat. ".__add__, iter, slmtok.Texts], ids=["list", "str", "iter", "Texts"]
+)
+def test_packing_texts_in_memory_has_a_call(bpe, tmp_path, monkeypatch, kind) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("texts.jsonl").write_text("mine")
+    corpus = kind("a dog ran. " * 30) if kind == "a cat sat. ".__add__ else kind(TEXTS)
+    fix = fix_of(lambda: slmtok.pack(corpus, bpe, "data", separator="x", val="none", force=True))
+    code, _, rest = re.split("(, if|; or tok)", fix, maxsplit=1)
+    exec(code, {"slmtok": slmtok, "tok": bpe, "texts": [corpus] if isinstance(corpus, str) else TEXTS})
+    splits = json.loads(Path("data/manifest.json").read_text())["splits"]
+    assert splits["train"]["docs"] == (1 if isinstance(corpus, str) else len(TEXTS))
+    assert Path("texts.jsonl").read_text() == "mine" and rest
 
 
 def test_a_list_of_texts_is_answered_by_texts(bpe, tmp_path) -> None:

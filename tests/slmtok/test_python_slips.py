@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +184,26 @@ def test_files_that_are_not_utf_8_are_encoded_with_a_warning(
     fix = str(warned[0].message).partition("; ")[2].removesuffix(" reads another encoding")
     rows = eval(fix.replace("NAME", "'latin-1'"), {"tok": tok})
     assert tok.decode_batch(rows) == ["L'été à la forêt"]
+
+
+def test_an_iterator_that_was_used_up_gives_a_warning(tok: slmtok.Tokenizer) -> None:
+    texts = slmtok.Texts(gen())
+    assert slmtok.count(texts).documents == 20
+    rows = iter(STORIES)
+    assert len(tok.encode_batch(rows)) == 20
+    used: list[Callable[[], object]] = [
+        lambda: slmtok.count(texts),
+        lambda: tok.encode_batch(rows),
+        lambda: tok.count_tokens(rows),
+    ]
+    for call in used:
+        with pytest.warns(UserWarning, match="gave no texts: one that was read before gives none again") as caught:
+            call()
+        assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_list_without_texts_and_one_that_is_read_twice_give_no_warning(tok: slmtok.Tokenizer) -> None:
+    texts = slmtok.Texts(STORIES)
+    assert slmtok.count(texts).documents == slmtok.count(texts).documents == 20
+    assert len(tok.encode_batch([])) == 0 and slmtok.count(slmtok.Texts([])).documents == 0

@@ -17,6 +17,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from slmtok.checks import check_errors, utf8_of
 from slmtok.compat._shared import check_str, split_rows
 from slmtok.compat.tiktoken import load, model
 from slmtok.compat.tiktoken._checks import (
@@ -220,7 +221,7 @@ class Encoding:
         """The id of exactly this token, special or not. Raises `UnknownId` (a `KeyError`) for an unknown token."""
         if not isinstance(text_or_bytes, (str, bytes, bytearray)):
             raise WrongType(f"a token is str or bytes, not {type(text_or_bytes).__name__}", fix="' the', or b' the'")
-        token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
+        token = utf8_of(text_or_bytes) if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
         found = self._ranks.get(token, self._specials.get(token.decode("utf-8", "replace")))
         if found is None:
             raise UnknownId(f"no single token spells {token!r}", fix="encode(text) gives several ids", token=token)
@@ -251,6 +252,7 @@ class Encoding:
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
         """The text of ids. `errors` as in `bytes.decode`."""
+        _check_errors(errors)
         return self.decode_bytes(tokens).decode("utf-8", errors=errors)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
@@ -270,6 +272,7 @@ class Encoding:
         self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
     ) -> list[str]:
         """`decode` of each."""
+        _check_errors(errors)
         found = self.decode_bytes_batch(batch, num_threads=num_threads)
         return [text.decode("utf-8", errors=errors) for text in found]
 
@@ -345,6 +348,12 @@ class Encoding:
         return self._specials
 
 
+def _check_errors(errors: str) -> None:
+    # The default needs no check, which would cost a short call a tenth.
+    if errors != "replace":
+        check_errors(errors)
+
+
 def from_tokenizer(
     tokenizer: Tokenizer, *, spell: Mapping[str, str] | None = None, name: str | None = None
 ) -> Encoding:
@@ -357,7 +366,9 @@ def from_tokenizer(
     from slmtok.patterns import compile_pattern
     from slmtok.schemes import SCHEMES
     from slmtok.specials import role_spellings
+    from slmtok.tokenizer import check_tokenizer
 
+    check_tokenizer(tokenizer)
     spellings = role_spellings(spell)
     for role in spellings:
         if role not in tokenizer.specials:

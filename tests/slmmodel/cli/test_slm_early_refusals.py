@@ -169,6 +169,17 @@ def test_a_working_folder_that_was_removed(tmp_path, made):
     assert ran.stderr == "error: the working folder was removed\n  fix:   cd to a folder that exists\n"
 
 
+@pytest.mark.parametrize("call", ["slmmodel.app.load(run)", "slmmodel.load(run)", "slmmodel.app.train(run)"])
+def test_calls_in_a_working_folder_that_was_removed(tmp_path, made, call):
+    (tmp_path / "gone").mkdir()
+    code = f"import os, sys; os.rmdir(os.getcwd()); sys.path[0] = {ROOT!r}; import slmmodel, slmmodel.errors; "
+    code += f"run = {str(made / 'run')!r}\ntry:\n  {call}\n"
+    code += "except slmmodel.errors.MissingInput as error:\n  exec(error.fix.partition(',')[0]); print(error.fact)"
+    line = [sys.executable, "-c", code]
+    ran = subprocess.run(line, cwd=tmp_path / "gone", capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "the working folder was removed\n", "")
+
+
 def test_an_unfinished_run_says_which_weights_it_has(slm, here):
     (here / "run/result.json").unlink()
     note = "note: 'run' has not finished: the weights are those of step 2"
@@ -283,3 +294,11 @@ def test_fixes_name_the_flags_of_the_command():
     flags = {flag for param in APP.command("batches").params for flag in param.opts}
     assert flag_naming(Argument("data.pack", "concat"), flags) == "--pack concat"
     assert flag_naming(Argument("data.pack", "concat")) == "--set data.pack=concat"
+
+
+def test_a_lone_surrogate_in_a_pair_has_a_place(slm, here):
+    pair = json.dumps({"sentence_good": "the fox", "sentence_bad": "fox the"})
+    Path("p.jsonl").write_text(f"{pair}\n{pair.replace('fox the', 'fox ' + chr(92) + 'ud83d the')}\n")
+    err = slm("pairs", "run", "p.jsonl", code=1).err
+    assert "error: the field 'sentence_bad' of a pair has a lone surrogate U+D83D, which has no UTF-8\n" in err
+    assert "  where: p.jsonl, line 2\n" in err

@@ -77,6 +77,31 @@ def test_a_run_among_losses_is_scored(slm, here) -> None:
     assert "'none.losses' does not exist" in slm("compare", "none.losses", "run2", code=1).err
 
 
+def test_two_files_that_are_no_losses_are_named_at_once(slm, here) -> None:
+    line = "slm eval run --losses run.losses && slm compare"
+    other = "; OTHER.losses stands for the losses of another run"
+    for a, b, code in (("run", "run2", 1), ("run2", "run", 1), ("run", "data", 2), ("text.txt", "run", 2)):
+        err = slm("compare", a, b, code=code).err
+        named = "run.losses OTHER.losses" if a == "run" else "OTHER.losses run.losses"
+        assert err.endswith(f"  fix:   {line} {named}{other}\n")
+        assert all(f"'{path}' {fault}" in err for path, fault in FAULTS.items() if path in (a, b))
+    assert "'a.losses' does not exist and 'b.losses' does not" in slm("compare", "a.losses", "b.losses", code=1).err
+    # The run of nearly that name is meant.
+    shutil.copytree("run", "run-2")
+    both = "slm eval run --losses run-a.losses && slm eval run-2 --losses run-2-b.losses"
+    fix = f"{both} && slm compare run-a.losses run-2-b.losses"
+    assert slm("compare", "run", "run2", code=1).err.endswith(f"  fix:   {fix}\n")
+    run_fix(fix)
+
+
+FAULTS = {
+    "run": "is a run",
+    "run2": "does not exist",
+    "data": "is packed data",
+    "text.txt": "is not a file of losses",
+}
+
+
 def test_a_certificate_of_other_data(slm, here) -> None:
     slm("eval", "run", "--on", "text.txt", "-q", code=0)
     certificate = "run/eval/text-all.json"
@@ -94,8 +119,18 @@ def test_a_certificate_of_other_data(slm, here) -> None:
 def test_finetuning_is_going_on_with_a_run(slm, here) -> None:
     err = slm("finetune", "run", "data", code=2).err
     assert "goes on from a checkpoint of a run, with the data and the model of the run" in err
-    assert err.endswith("  fix:   slm resume run\n")
-    run_fix("slm resume run")
+    longer = "slm resume run -o run-2 --budget steps=4"
+    assert err.endswith(f"  fix:   {longer}\n")
+    named = "slm resume run -o tuned --budget steps=3"
+    assert slm("finetune", "data", "run", "-o", "tuned", "--budget", "steps=3", code=2).err.endswith(f" {named}\n")
+    assert f"to go on with a run of slm: {longer}\n" in slm("train", "data", "--finetune", "run", code=2).err
+    assert slm("finetune", "gone", "data", code=2).err.endswith("  fix:   slm resume RUN\n")
+    run_fix(named)
+    run_fix(longer)
+    # An unfinished run goes on itself.
+    Path("run-2/result.json").unlink()
+    assert slm("fine-tune", "run-2", code=2).err.endswith("  fix:   slm resume run-2\n")
+    run_fix("slm resume run-2")
 
 
 def test_the_vocabulary_of_another_program_is_kept(slm, here) -> None:

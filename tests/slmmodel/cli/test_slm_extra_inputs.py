@@ -100,7 +100,8 @@ LINES = {
     "ablate tok.json tok2.json a.txt --seeds 1": "slm ablate --seeds 1 -t tok.json -t tok2.json --text a.txt",
     "compare run/checkpoints run2": "slm eval run --losses run-a.losses && slm eval run2 --losses run2-b.losses"
     " && slm compare run-a.losses run2-b.losses",
-    "compare run a.txt": "name a file that slm eval RUN --losses FILE writes",
+    "compare run a.txt": "slm eval run --losses run.losses && slm compare run.losses OTHER.losses; "
+    "OTHER.losses stands for the losses of another run",
     # Options of other trainers.
     "bench run --batch-size 4": "use --batch-sizes 4",
     "batches data --block-size 32": "use --seq-len 32",

@@ -113,7 +113,8 @@ def test_no_fix_writes_over_a_file(slm, here):
     Path("gpt.py").write_text("n_layer = 4\n")
     fix = "  fix:   slm config --check run.yaml, or slm config --preset cpu-demo > run-2.yaml\n"
     assert slm("config", "--check", "--preset", "cpu-demo", code=2).err.endswith(fix)
-    assert slm("pairs", "run", "pairs.csv", code=1).err.endswith(" < pairs.csv > pairs-2.jsonl\n")
+    fix = " < pairs.csv > pairs-2.jsonl && slm pairs run pairs-2.jsonl --good good --bad bad\n"
+    assert slm("pairs", "run", "pairs.csv", code=1).err.endswith(fix)
     assert "slm config > run-2.yaml" in slm("train", "data", "--config", "gpt.py", "-o", "x").err
 
 

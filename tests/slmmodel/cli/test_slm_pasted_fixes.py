@@ -269,14 +269,15 @@ def test_pairs_in_an_array_become_lines(slm, here):
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t"])
-def test_pairs_in_a_table_become_lines(slm, here, delimiter):
-    rows = [["sentence_good", "sentence_bad"], ["the fox is", "the fox are"], ["the fox is", "the fox are"]]
+@pytest.mark.parametrize("fields", [["sentence_good", "sentence_bad"], ["chosen", "rejected"]])
+def test_pairs_in_a_table_become_lines(slm, here, delimiter, fields):
+    rows = [fields, ["the fox is", "the fox are"], ["the fox is", "the fox are"]]
     Path("pairs.csv").write_text("\ufeff" * (delimiter == ",") + "\n".join(map(delimiter.join, rows)))
-    ran = slm("pairs", "run", "pairs.csv", code=1)
-    assert "the first line is not JSON, but the header of a table: sentence_good, sentence_bad\n" in ran.err
-    command = fix_of(ran).replace("python -c", f"{shlex.quote(sys.executable)} -c")
+    ran = slm("pairs", "run", "pairs.csv", "--json", code=1)
+    assert f"the first line is not JSON, but the header of a table: {', '.join(fields)}\n" in ran.err
+    command, _, scored = fix_of(ran).replace("python -c", f"{shlex.quote(sys.executable)} -c").partition(" && slm ")
     subprocess.run(["bash", "-c", command], check=True)
-    assert slm("pairs", "run", "pairs.jsonl", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 2
+    assert slm(*shlex.split(scored), code=0).json["result"]["groups"]["all"]["pairs"] == 2
 
 
 @pytest.mark.parametrize(

@@ -309,3 +309,21 @@ def test_a_copy_of_a_checkpoint_under_another_name_is_named(slm, running):
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("error: step-35 is not a checkpoint of this run: its state is that of step 30\n")
     assert f"fix:   rm -r {saved / 'step-35'}" in ran.err
+
+
+def test_of_old_lines_only_validations_and_spikes_are_parsed(running, monkeypatch):
+    template = {key: value for key, value in small.lines(running)[-1].items() if "val_" not in key}
+    rows = [{**template, "step": step, "tokens": 64 * step, "seconds": step / 10} for step in range(1, 3001)]
+    for row in rows[99::100]:
+        row |= {"val_loss": 3.0, "val_bpb": 2.0 if row["step"] == 300 else 2.5}
+    rows[776] |= {"spike": True}
+    (running / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    parsed, parse = [], statuses._parse_line
+    monkeypatch.setattr(statuses, "_parse_line", lambda line, *where: parsed.append(line) or parse(line, *where))
+    found = statuses.status(RunFolder(running))
+    assert (found.best_step, found.best_bpb, found.val_bpb, found.spikes) == (300, 2.0, 2.5, [777])
+    assert found.last["step"] == 3000 and found.trend.lines == found.trend.steps + 1 == statuses.WINDOW
+    assert len(parsed) == statuses.WINDOW + 28 + 1
+    assert len(statuses.read_metrics(running)) == 3000
+    parsed.clear()
+    assert statuses.read_metrics(running, newest=1)[-1]["step"] == 3000 and len(parsed) == 1 + 29 + 1

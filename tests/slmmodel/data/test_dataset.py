@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -143,6 +144,40 @@ def test_a_loader_continues(folder: Path) -> None:
     second.load_state_dict(first.state_dict())
     want, found = next(iter(first)), next(iter(second))
     assert rows(found["labels"]) == rows(want["labels"])
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_workers_that_outlive_an_epoch_take_the_next_one(folder: Path, context: str) -> None:
+    found = pickle.loads(pickle.dumps(ShardDataset(folder, seq_len=SEQ_LEN, seed=3)))
+    alone = ShardDataset(folder, seq_len=SEQ_LEN, seed=3)
+    options: dict[str, Any] = {"num_workers": 1, "persistent_workers": True, "multiprocessing_context": context}
+    loader: Any = DataLoader(found, batch_size=4, **options)
+    for epoch in range(3):
+        found.set_epoch(epoch)
+        alone.set_epoch(epoch)
+        found_rows = [row for batch in loader for row in rows(batch["input_ids"])]
+        assert found_rows == [each["input_ids"].tolist() for each in alone]
+
+
+@pytest.mark.parametrize(
+    ("state", "limit"),
+    [
+        ({"epoch": 10**30}, "0 to 2,147,483,647"),
+        ({"block": 99}, "the data have 1 block"),
+        ({"taken": 10**6}, r"the block has \d+ sequences"),
+    ],
+)
+def test_states_of_other_data_are_refused(folder: Path, state: dict[str, int], limit: str) -> None:
+    loader = ShardLoader(folder, seq_len=SEQ_LEN, batch_size=3)
+    before = loader.state_dict()
+    with pytest.raises(OptionError) as caught:
+        loader.load_state_dict({**before, **state})
+    assert re.fullmatch(limit, str(caught.value.limit)) and loader.state_dict() == before
+
+
+def test_a_length_beyond_all_memory_is_refused(folder: Path) -> None:
+    with pytest.raises(OptionError, match="seq_len is 1,099,511,627,776"):
+        ShardLoader(folder, seq_len=1 << 40, batch_size=2)
 
 
 def test_packings_that_form_batches(folder: Path) -> None:

@@ -161,8 +161,31 @@ def test_wider_integers_are_not_read_as_uint16(tmp_path: Path, dtype: str, name:
 
 
 def test_a_damaged_file_is_refused_before_its_tokenizer_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "odd.bin").write_bytes(b"x" * 999)
+    (tmp_path / "odd.bin").write_bytes(b"\xff" * 999)
     np.save(tmp_path / "floats.npy", np.ones(4, "f4"))
     for name, fact in {"odd.bin": "has 999 bytes", "floats.npy": "float32"}.items():
         with pytest.raises(CorruptFile, match=fact):
             open_source(tmp_path / name)
+
+
+def test_what_is_no_file_of_ids_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    Path("tok.json").touch()
+    text = b"A story of a cat, and of a dog.\n" * 40
+    for name, content in {"even.bin": text[:1000], "odd.bin": text[:1001], "notes": text}.items():
+        Path(name).write_bytes(content)
+        with pytest.raises(UnsupportedFormat, match=f"^{name} is (text, not|not a file of) ids") as caught:
+            open_source(name)
+        # A folder that exists is not named.
+        assert caught.value.fix == f"name packed data: slmtok pack {name} -t tok.json -o data-2"
+    Path("shard.bin").write_bytes(b"SLMSHARD" + bytes(9))
+    with pytest.raises(UnsupportedFormat, match=r"shard\.bin is one shard of packed data and cannot be read alone"):
+        open_source("shard.bin")
+    Path("cut.bin").write_bytes(bytes(range(1, 100)))
+    with pytest.raises(CorruptFile) as cut:
+        open_source("cut.bin")
+    assert (cut.value.limit, cut.value.fix) == (
+        "each id has 2 bytes",
+        "check the path; if it is a copy, copy it again",
+    )

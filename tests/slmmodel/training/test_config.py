@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import made_shards as made
 import pytest
 import small
 
 from slmmodel import config as configs
-from slmmodel.config import affects_weights
+from slmmodel.config import affects_weights, read_yaml, settings_of, validate
 from slmmodel.data import RunData
 from slmmodel.errors import InvalidConfig, MissingInput, SlmmodelError, UnknownName
 from slmmodel.training.setup import make_loader
@@ -190,3 +192,19 @@ def test_small_settings_resolve(data):
     assert config.data.pack == "bucket", "recurrent models take one document a row"
     assert (config.model["n_layers"], config.model["hidden_size"]) == (4, 256)
     assert resolve(model__arch="gpt2")[0].model["n_heads"] == 4
+
+
+def test_an_empty_mapping_is_a_wrong_value_of_a_setting(tmp_path: Path) -> None:
+    sections = {"model": {}, "run": {"budget": {}}, "optim": {"schedule": {}}, "data": {"options": {}, "read": {}}}
+    assert settings_of(sections) == settings_of({}) == {}
+    path = tmp_path / "run.yaml"
+    path.write_text("model: {}\nrun: {budget: {}}\noptim: {schedule: {}}\ndata: {options: {}, read: {}}\n")
+    assert read_yaml(str(path)) == {}
+    path.write_text("run:\n  seed: {}\n")
+    for given in (settings_of({"run.seed": {}}), settings_of({"run": {"seed": {}}}), read_yaml(str(path))):
+        with pytest.raises(InvalidConfig) as caught:
+            validate(given)
+        assert (caught.value.fact, caught.value.limit) == ("run.seed is {}", "an integer >= 0")
+    assert caught.value.where == f"{path}, line 2"
+    with pytest.raises(InvalidConfig, match="unknown setting 'optm'"):
+        validate(settings_of({"optm": {}}))

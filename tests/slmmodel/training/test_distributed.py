@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 import small
 import torch
 
+from slmmodel import distributed
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import Cursor
 from slmmodel.distributed import World, rank_failures, uses_fsdp
@@ -365,3 +367,13 @@ def test_a_group_with_fewer_sequences_than_ranks(data):
     assert shares[3][0] == 0.0 and float(shares[3][1].abs().max()) == 0.0
     assert sum(share[0] for share in shares) == pytest.approx(whole[0])
     torch.testing.assert_close(torch.stack([share[1] for share in shares]).sum(0), whole[1])
+
+
+def test_an_address_at_which_no_rank_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
+    for name, value in described.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(distributed, "COLLECTIVE_TIMEOUT", timedelta(seconds=1))
+    distributed._environment_store.cache_clear()
+    with pytest.raises(RankFailed, match=r"meet at 127\.0\.0\.1:9 "), distributed.process_group(torch.device("cpu")):
+        pass

@@ -241,3 +241,10 @@ def test_interrupted_before_the_command_began(slmtok, monkeypatch):
     monkeypatch.setattr(type(APP), "command", interrupted)
     ran = slmtok("info", "a.json")
     assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
+
+
+def test_help_without_docstrings() -> None:
+    """`python -OO` leaves them out of the code."""
+    line = [sys.executable, "-OO", "-m", "slmtok", "train", "--help"]
+    shown = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    assert "Train a tokenizer on text, or on counts of text." in shown

@@ -97,3 +97,10 @@ def test_packed_data_name_the_text_that_was_packed(slmtok, here: Path) -> None:
         assert ran.code == 2 and ran.err.endswith("  fix:   name the text that was packed: a.txt\n"), ran.err
     Path("a.txt").unlink()
     assert slmtok("count", "packed", "-o", "new.counts").err.endswith("  fix:   name the text that was packed\n")
+
+
+def test_a_file_of_odd_size_is_no_other_format(slmtok, here: Path) -> None:
+    Path("cut.bin").write_bytes(bytes(range(1, 100)))
+    ran = slmtok("decode", "cut.bin", "-t", "tok.json")
+    assert ran.err.startswith("error: cut.bin is not an array of ids: its size is not a multiple of 2 bytes\n")
+    assert ran.err.endswith("  fix:   check the path; if it is a copy, copy it again\n")

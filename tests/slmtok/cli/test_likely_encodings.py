@@ -26,6 +26,16 @@ TEXTS = {
     "English": "“Don’t,” she said – it’s a café\n",
     "quotes": "“Don’t,” she said – “it’s 5 £.”\n",
     "Polish": "Zażółć gęślą jaźń. Wszyscy ludzie rodzą się wolni i równi.\n",
+    "Czech": "Příliš žluťoučký kůň. Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv.\n",
+    "Hungarian": "Minden emberi lény szabadon születik és egyenlő méltósága és joga van. Őrült, bűvös fű.\n",
+    "Romanian": "Fiinţele umane se nasc libere şi egale în drepturi, şi în raţiune, conştiinţă, viaţă, ţară, aşa.\n",
+    "Croatian": "Ljudska bića rađaju se. Još šest žena čeka. Čovječanstvo će živjeti, također životinje, što će ići.\n",
+    "Turkish": "Bütün insanlar hür, haklar bakımından eşit doğarlar. Karşı kardeşlik, İstanbul, ağaç, kış.\n",
+    "Lithuanian": "Visi žmonės gimsta laisvi ir lygūs savo orumu ir teisėmis. Ąžuolas, ėjo, šviesūs, jų sąžinė.\n",
+    "Latvian": "Visi cilvēki piedzimst brīvi un vienlīdzīgi savā pašcieņā un tiesībās. Viņi ir apveltīti ar saprātu.\n",
+    "Italian": "Perché è così? Più o meno, però lunedì la città ha caffè: e poi dignità e verità. Giù!\n",
+    "Icelandic": "Hver maður er borinn frjáls og jafn öðrum að virðingu og réttindum. Þú, ýmis, ísland.\n",
+    "Portuguese": "Dotados de razão e de consciência, devem agir em espírito de fraternidade. Ações, você, à, põe.\n",
 }
 
 
@@ -42,14 +52,25 @@ TEXTS = {
         ("Korean", "euc_kr", ("euc_kr",)),
         *((language, "latin-1", ("latin-1",)) for language in ("French", "German", "Spanish", "Swedish")),
         *((language, "cp1252", ("cp1252",)) for language in ("English", "quotes")),
-        # Its letters are signs in Latin-1.
-        ("Polish", "cp1250", ()),
+        *((language, "latin-1", ("latin-1",)) for language in ("Italian", "Icelandic", "Portuguese")),
+        *((language, "cp1250", ("cp1250",)) for language in ("Polish", "Czech", "Hungarian", "Romanian", "Croatian")),
+        *((language, "iso8859-2", ("iso8859-2",)) for language in ("Polish", "Czech", "Croatian")),
+        ("Turkish", "cp1254", ("cp1254",)),
+        *((language, "cp1257", ("cp1257",)) for language in ("Lithuanian", "Latvian")),
     ],
 )
 def test_text_is_likely_in_the_encodings_in_which_it_forms_words(language, encoding, proposed):
     for copies in (1, 100):
         text = ("Once upon a time. " * copies).encode() + (TEXTS[language] * copies).encode(encoding)
         assert likely_encodings(text) == proposed
+
+
+def test_few_letters_leave_the_encodings_of_two_languages():
+    """Dvořák or Dvoøák, of which neither is proposed alone; names of several languages of the West are no such case."""
+    assert likely_encodings("The symphonies of Antonín Dvořák\n".encode("cp1250")) == ("cp1250", "latin-1")
+    assert likely_encodings("naïve café, Ørsted, Århus, señor\n".encode("latin-1")) == ("latin-1",)
+    western = "".join(TEXTS[each] for each in ("French", "German", "Spanish", "Swedish", "Italian", "Icelandic"))
+    assert likely_encodings(western.encode("latin-1")) == ("latin-1",)
 
 
 def test_no_encoding_is_likely_for_binary_data():
@@ -116,3 +137,23 @@ def test_the_encoding_is_the_cause_of_a_small_corpus(slmtok, language, encoding)
     Path("b.txt").write_text(TEXTS[language])
     ran = slmtok("train", "a.txt", "b.txt", "--vocab", "900", "-o", "tok.json")
     assert "--allow-smaller" in ran.err and "--encoding" not in ran.err
+
+
+@pytest.mark.parametrize(("language", "encoding"), [("Russian", "cp1251"), ("French", "latin-1")])
+@pytest.mark.parametrize("options", [(), ("--format", "text")])
+def test_the_encoding_of_stdin_is_proposed_after_its_end(slmtok, language, encoding, options):
+    """Its beginning is known when it was read."""
+    text = (TEXTS[language] * 30).encode(encoding)
+    ran = slmtok("count", "-", "-o", "a.counts", *options, stdin=text)
+    assert "(first: stdin, byte " in ran.err
+    assert ran.err.endswith(f" run it again with --encoding {encoding} --force\n")
+    ran = slmtok("train", "-", "--vocab", "900", "-o", "tok.json", *options, stdin=text)
+    assert "  limit: stdin is not UTF-8, and its bytes were kept: it reads as words in " in ran.err
+    assert f"  fix:   --encoding {encoding}\n" in ran.err
+    assert "--allow-smaller" in slmtok("train", "-", "--vocab", "900", "-o", "t", stdin=b"one two three").err
+
+
+def test_the_encoding_of_records_of_stdin_is_proposed(slmtok):
+    lines = ('{"text": "' + TEXTS["Russian"].strip() + '"}\n') * 30
+    ran = slmtok("count", "-", "--format", "jsonl", "-o", "a.counts", stdin=lines.encode("cp1251"))
+    assert "fix:   name the encoding; it reads as words in cp1251: --encoding cp1251; or --skip-malformed" in ran.err

@@ -6,10 +6,13 @@ import gzip
 import json
 import shlex
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import slmtok as library
 
 SENTENCE = "the evening river went through the old town and the children sang"
 ROWS = [f"{SENTENCE} {number}" for number in range(40)]
@@ -232,4 +235,68 @@ def test_pages_are_counted(slmtok) -> None:
         Path(f"site/{number}.html").write_text(f"<html><p>{ROWS[number]}</p></html>")
     err = slmtok("count", "site", "-o", "x.counts").err
     fact = "note: site/0.html and 2 more files are HTML, and their tags were read as text; "
-    assert f"{fact}name files with their text alone, with --force\n" in err
+    assert f"{fact}name files with their text alone; of the first: python -c " in err
+
+
+def pasted(err: str) -> str:
+    """The text that the command of a note writes."""
+    command, _, _ = err.split("were read as text; ")[1].partition(", and name ")
+    assert command.startswith("python -c ")
+    subprocess.run(["sh", "-c", command.replace("python", shlex.quote(sys.executable), 1)], check=True)
+    return Path(command.split(" > ")[-1]).read_text()
+
+
+def test_the_text_of_a_page_is_made_by_the_command_of_the_note(slmtok) -> None:
+    page = (
+        "<!DOCTYPE html><html><script>let a = '<b>';</script><style>p {}</style><p class='x'>Cats &amp; dogs</p></html>"
+    )
+    Path("a.html").write_text(page)
+    assert pasted(slmtok("count", "a.html", "-o", "x.counts").err).split() == ["Cats", "&", "dogs"]
+
+
+def test_the_articles_of_a_dump_are_made_by_the_command_of_the_note(slmtok) -> None:
+    page = "<page><title>{0}</title><id>7</id><revision><text>The ''{0}'' &amp; more.</text></revision></page>"
+    begin = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/">'
+    Path("dump.xml").write_text(f"{begin}{page.format('cat')}{page.format('dog')}</mediawiki>")
+    lines = pasted(slmtok("count", "dump.xml", "-o", "x.counts").err).splitlines()
+    assert [json.loads(line)["text"] for line in lines] == ["The ''cat'' & more.", "The ''dog'' & more."]
+    assert slmtok("count", "dump-text.jsonl", "-o", "y.counts").code == 0
+
+
+def test_json_lines_that_a_call_of_python_reads_as_text_are_named(slmtok) -> None:
+    """So with the key that is the default one, which names no other field."""
+    Path("rows.txt").write_text('{"text": "the cat sat"}\n' * 40)
+    for given in ({}, {"text_key": "text"}):
+        with pytest.warns(UserWarning, match="^rows.txt looks like JSON lines, and its JSON was read as text; format="):
+            library.count("rows.txt", **given)
+    assert library.count("rows.txt", format="jsonl", text_key="text").documents == 40
+
+
+def test_the_glob_of_the_output_is_no_glob_without_a_file(slmtok) -> None:
+    """At the first run the folder is not there."""
+    Path("texts").mkdir()
+    for name in "ab":
+        Path(f"texts/{name}.txt").write_text(SENTENCE * 40)
+    assert slmtok("train", "texts", "--vocab", "280", "-o", "tok.json").code == 0
+    line = ["pack", "texts", "-t", "tok.json", "-o", "texts/data"]
+    fix = slmtok(*line).err.split("  fix:   ")[1].partition(", or ")[0]
+    first = slmtok(*line, *shlex.split(fix))
+    assert first.code == 0 and "matches no file" not in first.err
+    assert slmtok(*line, *shlex.split(fix), "--force").code == 0
+    assert "matches no file" in slmtok(*line, *shlex.split(fix), "--exclude", "*.md", "--force").err
+
+
+def test_weights_are_said_with_the_globs_of_their_domains(slmtok) -> None:
+    Path("folder").mkdir()
+    for name in "ab":
+        Path(f"folder/{name}.txt").write_text(SENTENCE * 40)
+    ran = slmtok("count", "folder", "--domain", "a=50%", "--domain", "b=50%", "-o", "x.counts")
+    globs, weights = "--domain a=GLOB --domain b=GLOB", "--mix a=0.5 --mix b=0.5"
+    fix = f"  fix:   {globs} with globs that match their files; their weights in training are {weights}, which say how"
+    assert fix in ran.err
+    line = ["train", "folder", "--vocab", "280", "-o", "tok.json"]
+    ran = slmtok(*line, "--mix", "a=50%", "--mix", "b=50%")
+    assert f"  fix:   {weights}, which say how" in ran.err
+    assert ran.err.endswith(f"; and for text, globs of its domains: {globs}\n")
+    given = ["--domain", "a=a*", "--domain", "b=b*"]
+    assert "globs of its domains" not in slmtok(*line, *given, "--mix", "a=50%", "--mix", "b=50%").err

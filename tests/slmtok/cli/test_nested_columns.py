@@ -12,6 +12,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+import slmtok as library
+
 TEXTS = [f"It rained on day {n}." for n in range(40)]
 
 
@@ -39,8 +41,34 @@ def test_text_in_lists_and_records_is_written_as_a_field(slmtok, rows, options):
 
 
 def test_columns_without_text_are_left_out(slmtok):
-    pq.write_table(pa.Table.from_pylist([{"input_ids": [1, 2], "n": {"m": 1}}] * 9), "a.parquet")
+    pq.write_table(pa.Table.from_pylist([{"m": 1, "n": {"m": 1}}] * 9), "a.parquet")
     assert "fix:   leave it out: none of its columns is text\n" in slmtok("count", "a.parquet", "-o", "x").err
+
+
+@pytest.mark.parametrize("options", [[], ["--text-key", "input_ids"]])
+def test_text_is_made_of_columns_of_ids(slmtok, options):
+    Path("s.txt").write_text("\n".join(TEXTS) + "\n")
+    assert slmtok("train", "s.txt", "--vocab", "280", "-o", "TOK").code == 0
+    rows = library.load("TOK").encode_batch(TEXTS)
+    pq.write_table(
+        pa.table({"attention_mask": [[1] * len(row) for row in rows], "input_ids": [row.tolist() for row in rows]}),
+        "a.parquet",
+    )
+    ran = slmtok("count", "a.parquet", *options, "-o", "x")
+    assert "  limit: text; 'input_ids' holds lists of integers, as ids of tokens are\n" in ran.err
+    command = ran.err.split("  fix:   name the text that was encoded, or make it: ")[1].strip()
+    written, decoded = command.split(" && ")
+    subprocess.run(["sh", "-c", written.replace("python", shlex.quote(sys.executable), 1)], check=True)
+    assert slmtok(*shlex.split(decoded)[1:]).code == 0
+    assert Path("a-text.txt").read_text() == "\n".join(TEXTS) + "\n"
+
+
+def test_records_of_ids_are_named(slmtok):
+    """Skipping alone would leave an empty corpus, where all are such records."""
+    Path("a.jsonl").write_text('{"input_ids": [5, 6]}\n' * 9)
+    ran = slmtok("count", "a.jsonl", "-o", "x")
+    limit = "  limit: text; 'input_ids' holds lists of integers, as ids of tokens are\n"
+    assert f"{limit}  fix:   name the text that was encoded, or --skip-malformed" in ran.err
 
 
 @pytest.mark.parametrize("name", ["stream.arrow", "file.arrow", "file.feather"])

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from slmtok_shards import content
 
-from slmtok.errors import OutputExists
+from slmtok.errors import CorruptShard, OutputExists
 from slmtok.shards import folder, open_shards, pack
 
 links = pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
@@ -132,3 +132,14 @@ def test_a_killed_removal_is_continued(records, tokenizer, tmp_path, packed, mon
     else:
         pytest.fail("the removal never ended")
     assert after > 8
+
+
+def test_a_folder_that_is_replaced_while_it_is_read_is_said_to_be(packed):
+    shards = open_shards(packed)
+    first = shards.shards["train"][0]
+    assert first.header.n_tokens
+    for name in ("manifest.json", "train-00000.off"):
+        (packed / name).unlink()
+    with pytest.raises(CorruptShard, match=r"train-00000\.off is gone, and so is the manifest") as caught:
+        print(first.offsets)
+    assert caught.value.fix == "run the same command again once the folder is complete"

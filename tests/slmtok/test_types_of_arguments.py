@@ -1,0 +1,101 @@
+"""Each public call, with one argument of a wrong type: a result or an error of slmtok, never a fault inside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from inspect import Parameter, isgenerator, signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slmtok
+from slmtok.errors import SlmtokError, WrongType
+from slmtok.formats.export import export
+from slmtok.options import CountOptions, PackOptions, TrainOptions, option_specs
+from slmtok.training.doc_digests import DocDigests
+
+TEXT = "hello world, a fox saw 12 trees\n" * 40
+WRONG = (5, 2.5, True, None, "x", b"\xff", [5], [[300]], {"a": 1}, object())
+KEYWORDS = {
+    "count": CountOptions,
+    "train": TrainOptions,
+    "pack": PackOptions,
+}
+"""Functions whose `**keywords` are these options."""
+
+Case = tuple[Callable[..., Any], dict[str, Any]]
+
+
+def functions() -> dict[str, Case]:
+    """The functions, each with valid arguments; of a class its methods are added."""
+    tok = slmtok.train("corpus.txt", vocab_size=280, allow_smaller=True)
+    tok.save("tok.json")
+    counts = slmtok.count("corpus.txt")
+    counts.save("a.counts")
+    ragged = tok.encode_batch(["a fox", "a tree"])
+    texts = slmtok.Texts([TEXT])
+    found: dict[str, Case] = {
+        "count": (slmtok.count, {"corpus": "corpus.txt"}),
+        "train": (slmtok.train, {"corpus": "corpus.txt", "vocab_size": 272, "allow_smaller": True}),
+        "pack": (slmtok.pack, {"corpus": "corpus.txt", "tokenizer": tok, "out": "data", "force": True, "val": "none"}),
+        "merge_counts": (slmtok.merge_counts, {"paths": ["a.counts", "a.counts"], "out": "b.counts", "force": True}),
+        "extend": (slmtok.extend, {"tokenizer": tok, "counts": counts, "vocab_size": 282}),
+        "slice": (slmtok.slice, {"tokenizer": tok, "n_vocab": 272}),
+        "prune": (slmtok.prune, {"tokenizer": tok, "ids": [tok.n_vocab - 1]}),
+        "load": (slmtok.load, {"path": "tok.json"}),
+        "view": (slmtok.view, {"tokenizers": tok}),
+        "from_tiktoken": (slmtok.from_tiktoken, {"name_or_path": "absent.tiktoken"}),
+        "export": (export, {"tokenizer": tok, "to": "tiktoken", "folder": "exported", "verify": False, "force": True}),
+        "Texts": (slmtok.Texts, {"texts": ["a"]}),
+        "Ragged": (slmtok.Ragged, {"ids": ragged.ids, "offsets": ragged.offsets}),
+        "Segments": (slmtok.Segments, {"ids": ragged.ids, "spans": np.zeros((1, 2)), "segments": ()}),
+        "Special": (slmtok.Special, {"role": "user"}),
+        "Trusted": (slmtok.Trusted, {"text": "a"}),
+        "Tokenizer": (slmtok.Tokenizer, {"vocabulary": tok.vocabulary}),
+        "DocDigests.save": (DocDigests().save, {"path": "a.digests", "force": True}),
+    }
+    values = {"x": "a fox", "xs": ["a fox"], "ids": [20, 30], "path": "out.json", "text": "a fox", "id": 30}
+    values |= {"texts": ["a"], "role": "user", "token": b" ", "batch": [[20]], "ragged": ragged, "parts": ["a"]}
+    values |= {"paths": ["corpus.txt"], "out": "out.bin", "counts": counts, "vocab_size": 272, "force": True}
+    values |= {"name": "pad", "key": "pad", "spellings": {"user": "<|u|>"}}
+    for name, owner in (("tok", tok), ("counts", counts), ("ragged", ragged), ("texts", texts), ("spec", tok.specials)):
+        for method in (each for each in dir(owner) if not each.startswith("_")):
+            member = getattr(owner, method)
+            if callable(member) and hasattr(member, "__func__"):
+                taken = {each: values[each] for each in signature(member).parameters if each in values}
+                found[f"{name}.{method}"] = (member, taken)
+    return found
+
+
+def arguments(name: str, function: Callable[..., Any]) -> Iterator[str]:
+    """The names of the arguments of a function, those of its options included."""
+    kinds = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+    yield from (each.name for each in signature(function).parameters.values() if each.kind not in kinds)
+    if name in KEYWORDS:
+        yield from (option for option, _, _ in option_specs(KEYWORDS[name]))
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.txt").write_text(TEXT)
+    return tmp_path
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_type_of_argument_fails_inside(inside: Path) -> None:
+    bare = []
+    for name, (function, valid) in functions().items():
+        for argument in arguments(name, function):
+            for value in WRONG:
+                try:
+                    found = function(**{**valid, argument: value})
+                    list(found) if isgenerator(found) else None
+                except SlmtokError as error:
+                    if isinstance(error, WrongType) and not error.fix:
+                        bare.append(f"{name}({argument}={value!r}): no fix: {error}")
+                except Exception as error:
+                    bare.append(f"{name}({argument}={value!r}): {type(error).__name__}: {error}")
+    assert not bare, "\n".join(bare)
