@@ -315,5 +315,6 @@ def test_files_with_different_keys_that_cannot_be_joined(slmtok, two_keys, optio
 
 def test_json_that_is_read_as_text_has_no_key(slmtok, two_keys):
     Path("notes.json").write_text(json.dumps({"a": 1}))
-    fix = slmtok("count", "a.jsonl", "b.tsv", "notes.json", "-o", "x").err.partition("fix:   ")[2]
-    assert "slmtok count a.jsonl notes.json --text-key text " in fix and "slmtok count b.tsv --text-key body " in fix
+    Path("c.jsonl").write_text(json.dumps({"content": "the cat sat"}) + "\n")
+    fix = slmtok("count", "c.jsonl", "b.tsv", "notes.json", "-o", "x").err.partition("fix:   ")[2]
+    assert "slmtok count c.jsonl notes.json --text-key content -o c.counts && slmtok count b.tsv --text-key body" in fix
