@@ -39,6 +39,7 @@ SUFFIXES_OF_DATA = {suffixed(suffix): suffix for suffix in (".gz", ".zst", ".xz"
 BINARY = Content("binary data (it has zero bytes)", encoded=True)
 GIT_LFS_POINTER = Content("a Git LFS pointer", "git lfs pull")
 """A few lines that stand for a file in a repository, until Git LFS fetches it."""
+ARROW = Content("arrow")
 _PICKLE = Content("a pickle")
 _NUMPY, _INTEGERS = Content("a numpy array"), Content("a numpy array", integers=True)
 _NUMPY_OF_INTEGERS = re.compile(rb"\x93NUMPY.{2,8}\{'descr': '[<>|=][iu]", re.DOTALL)
@@ -54,7 +55,7 @@ _MAGIC_NUMBERS = {
     b"%PDF-": Content("a PDF document"),
     b"SQLite format 3": Content("an SQLite database"),
     b"PAR1": Content("parquet", Setting("format", "parquet")),
-    b"ARROW1": Content("arrow"),
+    b"ARROW1": ARROW,
     b"\x93NUMPY": _NUMPY,
     b"\x89HDF": Content("an HDF5 file"),
     **{bytes([0x80, protocol]): _PICKLE for protocol in range(2, 6)},

@@ -232,14 +232,17 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
     return tuple(literals), tuple(names), tuple(filters)
 
 
+BETWEEN_NAMES = re.compile(r"[\s,;|+]+")
+"""In a list of names of fields."""
 _OTHER_FIELD = re.compile(r"\{\{\s*(\w[\w.|]*)\s*\}\}|%\((\w+)\)s|\$\(?(\w+)\)?")
 """A field as templates of Jinja, printf, shells and awk write it."""
 
 
 def _template_meant(text: str) -> str | None:
-    """A name alone as a template, and fields that are written as in other programs; None for text without a field."""
-    if text.isidentifier():
-        return f"{{{text}}}"
+    """A list of names as a template, and fields that are written as in other programs; None for other text."""
+    names = [name for name in BETWEEN_NAMES.split(text) if name]
+    if names and all(map(str.isidentifier, names)):
+        return "\n".join(f"{{{name}}}" for name in names)
     meant = _OTHER_FIELD.sub(lambda found: f"{{{found[found.lastindex or 1]}}}", text)
     return None if meant == text else meant
 

@@ -54,18 +54,16 @@ def text_in(record: object, variable: str) -> str | None:
     name = _plain_field(record)
     if name is not None:
         return f"{variable}[{name!r}]"
-    for name, value in record.items():
-        field = f"{variable}[{name!r}]"
-        if isinstance(value, Mapping):
-            inner = text_in(value, field)
-        elif isinstance(value, (list, tuple)) and value:
-            part = text_in(value[0], "part")
-            inner = f"' '.join({field})" if _are_texts(value) else part and f"'\\n'.join({part} for part in {field})"
-        else:
-            inner = None
-        if inner is not None:
-            return inner
-    return None
+    found = (text_of_list(value, f"{variable}[{name!r}]") for name, value in record.items())
+    return next((text for text in found if text is not None), None)
+
+
+def text_of_list(value: object, variable: str) -> str | None:
+    """The text of words, of a list of records, or of a record, which are joined; None for other values."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return text_in(value, variable)
+    part = text_in(value[0], "part")
+    return f"' '.join({variable})" if _are_texts(value) else part and f"'\\n'.join({part} for part in {variable})"
 
 
 def _plain_field(record: object) -> Any:

@@ -28,6 +28,8 @@ from slmtok.cli.files import text_files
 from slmtok.corpus import STDIN, Batch, Position, Sources, format_of, read
 from slmtok.corpus.arrow import check_columns
 from slmtok.corpus.batches import START
+from slmtok.corpus.text_keys import explain_keys
+from slmtok.errors import MalformedRecord
 from slmtok.options import ReadOptions, option_specs
 from slmtok.shards.plan import source_names, sources
 from slmtok.shards.split import MANY_DOCUMENTS, Split, by_lengths, measure
@@ -88,8 +90,12 @@ class Corpus:
         return self._batches(corpus.batches(start, threads=0 if corpus.blocks else READ_THREADS, encoder=encoder))
 
     def _batches(self, batches: Any) -> Batches:
-        with closing(batches):
-            yield from batches
+        try:
+            with closing(batches):
+                yield from batches
+        except MalformedRecord as error:
+            explain_keys(error, self.sources, self.options)
+            raise
 
     def _batches_in_memory(self, first: int, cut: int | None, encoder: Any) -> Batches:
         from slmtok._engine import Documents

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.errors import error_dict, flag_naming
+from slmtok.cli.errors import error_dict
 from slmtok.cli.files import check_is_file, check_output, read_texts, require_bytes, text_files
 from slmtok.cli.options import (
     command,
@@ -18,7 +18,7 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_argument,
 )
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, write_line
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, flag_naming, print_rows, settings, write_line
 from slmtok.cli.packed import not_packed
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import audit_rows

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slmtok.cli.output import again_with, with_force
+from slmtok.cli.output import again_with, flag_naming, with_force
 from slmtok.errors import CorpusTooSmall, MissingInput, render
 from slmtok.files import free_name
 from slmtok.sizes import counted
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _LIST = "LIST.OF.FILES"
 """Stands in a command line for the words of a list, which the shell replaces."""
-_CAUSE, _SEPARATOR, _CORPUS = "list of files", "separator of the text", "corpus that is read"
+_CAUSE, _SEPARATOR = "list of files", "separator of the text"
+_CORPUS, NAMED = "corpus that is read", "corpora that are named"
 _IN_RECORDS = "they are in the texts of records"
 _MAX_FILES, _HEAD_BYTES = 256, 1 << 16
 """Of a corpus with unusual characters, what is looked at for the ends of its lines."""
@@ -39,7 +40,6 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
 
     for glob in (each for each in found.unused_globs if not _matches_output(each)):
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
-    _remember(_CORPUS, (found, read))
     yield from _notes_on_documents(found, read)
     for domain, glob in ((domain, glob) for domain, globs in read.domains.items() for glob in globs):
         if meant := glob_meant(glob, found, f"--domain {domain}="):
@@ -62,8 +62,8 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             fix = f"name files with their text alone{made and f'; of the first: {made}'}"
         yield f"{'stdin' if path == '-' else path} {are} tags were read as text; {with_force(fix)}"
     if texts := texts_of_object_among(found, read):
-        fix = with_force(texts[1]) if texts[1] else again_with("--format json")
-        yield f"{texts[0]} is one JSON object with texts, and its JSON was read as text; {fix}"
+        meant = with_force(texts[1]) if isinstance(texts[1], str) else again_with(render(texts[1], flag_naming))
+        yield f"{texts[0]} is one JSON object with texts, and its JSON was read as text; {meant}"
     if annotated := annotated_among(found, read):
         name = "stdin" if annotated.path == "-" else annotated.path
         again = f"{again_with(annotated.options)} {annotated.fix}".rstrip() if annotated.options else ""
@@ -74,6 +74,13 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             _remember(_CAUSE, (path, line))
         yield f"the lines of {path} are names of files, and these names were read as text; {line}"
     yield from _table_notes(found, read)
+
+
+def remember_corpus(corpus: Sequence[str], found: Sources, read: ReadOptions) -> None:
+    """Keeps a corpus of the command, by its arguments, for what is said where its records cannot be read."""
+    _remember(_CORPUS, (found, read))
+    if context := click.get_current_context(silent=True):
+        context.meta.setdefault(NAMED, []).append((list(corpus), found, read))
 
 
 def _matches_output(glob: str) -> bool:
@@ -129,10 +136,8 @@ def _remember(name: str, value: object) -> None:
 def separator_note(separator: str, name: str | None = None) -> str:
     """The note on a separator that cuts no file. name: of the text, where a command reads several."""
     from slmtok.corpus.notes import uncut_note
-    from slmtok.option_values import escape
 
-    note = render(uncut_note(separator, name), lambda option: f"--separator {shlex.quote(escape(str(option.value)))}")
-    return note + _separator_meant(separator)
+    return render(uncut_note(separator, name), flag_naming) + _separator_meant(separator)
 
 
 def _separator_meant(separator: str) -> str:

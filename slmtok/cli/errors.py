@@ -45,10 +45,9 @@ from slmtok.cli.arguments import (
     with_tokenizer_first,
     without_options,
 )
-from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
+from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, flag_naming, printable, styled
 from slmtok.errors import (
     OptionError,
-    Setting,
     SlmtokError,
     render,
     suggestion,
@@ -85,41 +84,6 @@ class ErrorPolicy(NamedTuple):
             return ANSWER_NO
         is_usage = isinstance(error, self.usage) or error.fields.get("option") is not None
         return USAGE if is_usage else FAILED
-
-
-_WITH_ESCAPES = ("--separator", "--text-template")
-"""Options in which a backslash begins an escape."""
-
-
-def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
-    """An option in a message as the command line spells it: `--vocab 300`, `--force`, `--set run.seed=0`.
-
-    It is a `Setting` of slmtok or an `Argument` of slmmodel. `flags` are those of the command: `--seed 0` is named
-    where it has that flag.
-    """
-    from slmtok.option_values import escape
-    from slmtok.options import flag_of
-
-    flag, value = flag_of(setting.name.rpartition(".")[2]), setting.value
-    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-    if "." in setting.name and flag not in flags:
-        return f"--set {shlex.quote(f'{setting.name}={text}')}" if setting.has_value else setting.name
-    if value is False:
-        return f"--no-{flag[2:]}"
-    if value is True or not setting.has_value:
-        return flag
-    if isinstance(value, dict):
-        pairs = (
-            (name, each)
-            for name, held in value.items()
-            for each in (held if isinstance(held, (list, tuple)) else [held])
-        )
-        return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in pairs)
-    if flag == "--exclude" and isinstance(value, tuple):
-        return " ".join(f"{flag} {shlex.quote(glob)}" for glob in value)
-    if flag in _WITH_ESCAPES or any(char in text for char in "\n\t\r\0"):
-        text = escape(text)
-    return f"{flag} {shlex.quote(text)}"
 
 
 def error_dict(error: Any, flags: Collection[str] = ()) -> dict[str, object]:

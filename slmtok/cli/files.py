@@ -246,7 +246,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
-    from slmtok.cli.corpus_notes import corpus_notes, explain_list
+    from slmtok.cli.corpus_notes import corpus_notes, explain_list, remember_corpus
     from slmtok.cli.encoding_notes import notes_on_encoding
     from slmtok.corpus import find
     from slmtok.corpus.reading import check_named_fields
@@ -264,6 +264,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     except MissingInput as error:
         explain_list(error)
         raise
+    remember_corpus(corpus, found, read)
     add_notes([*corpus_notes(found, read), *notes_on_encoding(found, read)])
     return found
 

@@ -34,7 +34,7 @@ from slmtok.cli.arguments import (
     value_after,
 )
 from slmtok.cli.output import EACH
-from slmtok.errors import OptionError
+from slmtok.errors import Message, OptionError, Setting
 from slmtok.file_kinds import ABLATION, kind_of_file
 from slmtok.files import free_name, read_file
 
@@ -431,4 +431,16 @@ def _refuse_repeated(ctx: click.Context) -> None:
     for param, times in Counter(given).items():
         if times > 1 and isinstance(param, click.Option) and not (param.multiple or param.is_flag):
             fact = f"{parameter_name(param)} is given {times} times"
-            raise OptionError(fact, where=ctx.command_path, limit="once", fix="keep one", option=param.name)
+            fix = _template_of_keys(param, ctx) or "keep one"
+            raise OptionError(fact, where=ctx.command_path, limit="once", fix=fix, option=param.name)
+
+
+def _template_of_keys(param: click.Option, ctx: click.Context) -> Message:
+    """The template, as the fix, where several keys are named in a command that takes one; else ()."""
+    takes_template = any(each.name == "text_template" for each in ctx.command.params)
+    words = (*(word.partition("=") for word in arguments_of(ctx)), ("", "", ""))
+    keys = [value or following for (flag, _, value), (following, *_) in pairwise(words) if flag in param.opts]
+    if param.name != "text_key" or not takes_template or len({*keys}) < len(keys):
+        return ()
+    template = Setting("text_template", "\n".join(f"{{{key}}}" for key in keys))
+    return template, " in the place of ", Setting("text_key")

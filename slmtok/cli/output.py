@@ -9,15 +9,17 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TextIO
 
 import click
 
+from slmtok.errors import Setting
 from slmtok.sizes import counted as counted
 
 EACH = ", and a command for each other value"
@@ -55,6 +57,41 @@ def settings() -> Settings:
     """The settings of the running command; the defaults outside one."""
     context = click.get_current_context(silent=True)
     return context.obj if context is not None and isinstance(context.obj, Settings) else Settings()
+
+
+_WITH_ESCAPES = ("--separator", "--text-template")
+"""Options in which a backslash begins an escape."""
+
+
+def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
+    """An option in a message as the command line spells it: `--vocab 300`, `--force`, `--set run.seed=0`.
+
+    It is a `Setting` of slmtok or an `Argument` of slmmodel. `flags` are those of the command: `--seed 0` is named
+    where it has that flag.
+    """
+    from slmtok.option_values import escape
+    from slmtok.options import flag_of
+
+    flag, value = flag_of(setting.name.rpartition(".")[2]), setting.value
+    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    if "." in setting.name and flag not in flags:
+        return f"--set {shlex.quote(f'{setting.name}={text}')}" if setting.has_value else setting.name
+    if value is False:
+        return f"--no-{flag[2:]}"
+    if value is True or not setting.has_value:
+        return flag
+    if isinstance(value, dict):
+        pairs = (
+            (name, each)
+            for name, held in value.items()
+            for each in (held if isinstance(held, (list, tuple)) else [held])
+        )
+        return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in pairs)
+    if flag == "--exclude" and isinstance(value, tuple):
+        return " ".join(f"{flag} {shlex.quote(glob)}" for glob in value)
+    if flag in _WITH_ESCAPES or any(char in text for char in "\n\t\r\0"):
+        text = escape(text)
+    return f"{flag} {shlex.quote(text)}"
 
 
 def again_with(options: str) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.corpus_notes import separator_note
-from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import (
     check_is_file,
     check_is_folder_name,
@@ -29,7 +28,7 @@ from slmtok.cli.options import (
     ray_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
+from slmtok.cli.output import Outcome, Row, counted, flag_naming, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings

@@ -13,8 +13,7 @@ from slmtok.cli.corpus_notes import (
     separator_note,
     white_space_note,
 )
-from slmtok.cli.errors import flag_naming
-from slmtok.cli.output import Row, again_with, counted, in_time, print_rows
+from slmtok.cli.output import Row, again_with, counted, flag_naming, in_time, print_rows
 from slmtok.corpus import notes
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.errors import render

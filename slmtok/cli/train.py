@@ -30,7 +30,6 @@ from slmtok.cli.arguments import (
     refuse_list,
     with_output_named,
 )
-from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import (
     STDIO,
     are_counts,
@@ -59,7 +58,19 @@ from slmtok.cli.options import (
     output_options,
     set_outputs,
 )
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, in_time, note, print_rows, settings, write_line
+from slmtok.cli.output import (
+    ANSWER_NO,
+    DONE,
+    Outcome,
+    Row,
+    counted,
+    flag_naming,
+    in_time,
+    note,
+    print_rows,
+    settings,
+    write_line,
+)
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings, pattern_text
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, VocabularyTooSmall

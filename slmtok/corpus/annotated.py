@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 from codecs import BOM_UTF8
@@ -9,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from slmtok.corpus.contents import head_of
+from slmtok.corpus.contents import begins_with_record, head_of
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import compression
 from slmtok.corpus.tables import are_names, longest_column
-from slmtok.corpus.template import LIKELY_FIELDS
+from slmtok.corpus.template import LIKELY_FIELDS, Template, template_of
 from slmtok.files import free_name
 from slmtok.options import ReadOptions
 
@@ -58,6 +59,32 @@ def annotated_among(paths: Sequence[str], options: ReadOptions) -> Annotated | N
         return None
     texts = (path for path in paths[:_MAX_FILES] if format_of(path, options).engine == "text")
     return next((found for path in texts if (found := _annotated(path, head_of(path, options, _HEAD_BYTES)))), None)
+
+
+def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:
+    """The format of records that the first source read as text looks like, where fields are named; else None.
+
+    A line of prose has commas; a table has a header, or the columns that are named by number.
+    """
+    if options.format != "auto":
+        return None
+    texts = (path for path in paths[:_MAX_FILES] if format_of(path, options).engine == "text")
+    found = (_records_in(head_of(path, options, _HEAD_BYTES), path, template_of(options)) for path in texts)
+    return next((name for name in found if name), None)
+
+
+def _records_in(head: bytes, path: str, template: Template) -> str | None:
+    """The format of the records in a text with these first bytes, by their keys, or the names of their columns."""
+    if begins_with_record(head):
+        return "jsonl"
+    lines = head.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
+    if table := _table(lines, is_whole=len(head) < _HEAD_BYTES and path != STDIN):
+        return table.format
+    first, second, *_ = [*lines.decode("utf-8", "replace").split("\n"), ""]
+    if 0 < first.count("\t") == second.count("\t"):
+        return "tsv"
+    rows = {"tsv": first.split("\t"), "csv": next(csv.reader([first]), [])}
+    return next((name for name, row in rows.items() if len(row) > 1 and {*template.fields} & {*row}), None)
 
 
 def _annotated(path: str, head: bytes) -> Annotated | None:
@@ -104,8 +131,6 @@ def _table(head: bytes, *, is_whole: bool) -> _Table | None:
     rows = [line.split("\t") for line in lines]
     if _is_even(rows) and all(row[0] for row in rows):
         return _Table("tsv", *_column_of_text(rows))
-    import csv
-
     try:
         rows = [row for row in csv.reader(f"{line}\n" for line in lines) if row]
     except csv.Error:

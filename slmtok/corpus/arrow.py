@@ -136,6 +136,8 @@ def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
                 where=path,
                 limit=f"columns: {', '.join(names)}",
                 fix="leave this file out, or read it as a source of its own, with its own text_key",
+                path=path,
+                meant=None,
             )
         try:
             _check_columns(template, names, path)

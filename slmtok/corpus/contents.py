@@ -6,7 +6,6 @@ bytes.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from slmtok.corpus.template import template_of
 from slmtok.corpus.unpacking import unpacked
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import (
+    ARROW,
     BINARY,
     GIT_LFS_POINTER,
     HEAD_BYTES,
@@ -129,7 +129,7 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
 def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     """What a source is that cannot be read in its format; of parquet, what stands in its place."""
     if options.format == "auto" and (what := not_text(path)):
-        return Content(what, packed=what != "arrow")
+        return ARROW if what == "arrow" else Content(what, packed=True)
     entry = format_of(path, options)
     is_parquet = entry.name == "parquet"
     # Compressed files are looked at as they are before; parquet is not compressed.
@@ -137,7 +137,7 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     content = content_of(head)
     if content is not None and content.packed and head.startswith(_ZIP_MAGIC):
         content = _office_document(path) or content
-    if is_parquet and content is not GIT_LFS_POINTER:
+    if is_parquet and content not in (GIT_LFS_POINTER, ARROW):
         content = None
     # A table without a header may begin with a page.
     is_page = entry.records and not (entry.name in ("csv", "tsv") and template_of(options).numbered)
@@ -354,33 +354,6 @@ def begins_with_record(head: bytes) -> bool:
     return isinstance(record, dict) and any(isinstance(value, str) for value in record.values())
 
 
-def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:
-    """The format of records that the first source read as text looks like, where fields are named; else None."""
-    if options.format != "auto":
-        return None
-    fields = [options.text_key] if options.text_template is None else _FIELD.findall(options.text_template)
-    texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    found = (_records_in(head_of(path, options), fields) for path in texts)
-    return next((name for name in found if name), None)
-
-
-_FIELD = re.compile(r"\{(\w+)")
-
-
-def _records_in(head: bytes, fields: Sequence[str]) -> str | None:
-    """The format of the records that a text with these first bytes holds: their fields, or columns in equal number."""
-    if begins_with_record(head):
-        return "jsonl"
-    lines = head.decode("utf-8", "replace").splitlines()[:3]
-    for name, mark in (("tsv", "\t"), ("csv", ",")):
-        rows = [row for row in csv.reader(lines[:2], delimiter=mark) if row]
-        columns = rows[0] if rows else []
-        is_table = len(rows) > 1 and len(columns) > 1 and len(rows[1]) == len(columns)
-        if len(columns) > 1 and (is_table or {*fields} & {*columns}):
-            return name
-    return None
-
-
 def refuse_counts(paths: Sequence[str]) -> None:
     """Raises `OptionError` for a counts file among the sources of a text."""
     for path in paths:
@@ -485,7 +458,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         text = free_name(f"{Path(path).stem}.txt")
         line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])
         fix = (f"if it holds ids, name the text that was encoded, or make it: {line}; if not, convert it to text",)
-    if content.name == "arrow" and path != STDIN and (command := arrow_as_parquet(path)):
+    if content is ARROW and path != STDIN and (command := arrow_as_parquet(path)):
         fix = (command,)
     if content is not GIT_LFS_POINTER and content.read_by != _FETCH_AGAIN:
         fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.nested_texts import fix_of_nested, fix_of_values, is_object_of_texts
+from slmtok.corpus.nested_texts import fix_of_list, fix_of_nested, fix_of_object, fix_of_values, is_object_of_texts
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, Template, encode, located, template_of
@@ -66,17 +66,30 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
             yield encode(record) if is_document else template.text_of(record)
         except MalformedRecord as error:
             if not options.skip_malformed:
-                is_array = len(values) == 1 and isinstance(values[0], list)
                 if template.is_held_by(record) and any(_has_text(each, template) for each in records):
                     error.fix = SKIP
                     error.fields.pop("meant", None)
-                elif template.source is None and _is_texts(values, record, error) and path.endswith(".json"):
-                    error.fix = fix_of_values(path, template.fields[0])
-                elif is_array and isinstance(record, dict) and (fix := fix_of_nested(path, ".json", template, record)):
+                elif fix := _fix(path, values, record, error, template):
                     error.fix = fix
-                    error.fields.pop("meant", None)
                 raise located(error, path, record=number) from None
             skipped.records += 1
+
+
+def _fix(path: str, values: list[Any], record: object, error: MalformedRecord, template: Template) -> Message | None:
+    """What to do about a record without its text where a command makes records of it, or another field is meant."""
+    is_array = len(values) == 1 and isinstance(values[0], list)
+    if isinstance(record, list):
+        return fix_of_list(path, ".json" if is_array else ".jsonl", template.fields[0], record)
+    if not isinstance(record, dict):
+        return None
+    if template.source is None and _is_texts(values, record, error) and path.endswith(".json"):
+        return fix_of_values(path, template.fields[0])
+    is_alone = len(values) == 1 and record is values[0]
+    fix = fix_of_nested(path, ".json", template, record) if is_array else None
+    fix = fix_of_object(path, template, record) if is_alone else fix
+    if fix:
+        error.fields.pop("meant", None)
+    return fix
 
 
 def _is_texts(values: list[Any], record: object, error: MalformedRecord) -> bool:

@@ -1,49 +1,77 @@
-"""Files of JSON with one object whose values are texts, as a dict of documents is saved."""
+"""Files of JSON that are read as text because they hold one object, and whose object holds texts or records."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.formats import format_of
-from slmtok.corpus.nested_texts import fix_of_values
+from slmtok.corpus.nested_texts import MIN_MEAN_CHARS, fix_of_object, fix_of_values
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.template import template_of
+from slmtok.corpus.template import Template, template_of
+from slmtok.errors import Message, Setting
 from slmtok.options import ReadOptions
 
 _MAX_FILES = 256
-_HEAD_BYTES = 1 << 16
-_MIN_MEAN_CHARS = 40
-"""Settings and messages of programs are shorter than texts."""
-_OBJECT_OF_TEXT = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.){0,200}"\s*:\s*"')
-_PAIR = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*:\s*"((?:[^"\\]|\\.)*)"\s*([,}])')
+_HEAD_BYTES = 1 << 14
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]|"')
+"""Of JSON, what opens, closes and divides values; the last one is a string without its end."""
+_CLOSES = {"[": "]", "{": "}"}
 
 
-def texts_of_object_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str] | None:
-    """The first file that is read as text because it is one JSON object, and whose values are texts; else None.
-
-    With it comes the command that writes its texts as records; "" where one of them is the field that is read.
-    """
-    fields = template_of(options).fields
-    if options.format != "auto" or len(fields) > 1:
+def texts_of_object_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, Message] | None:
+    """The first file that is read as text because it is one JSON object, and that holds texts; with what to do."""
+    template = template_of(options)
+    if options.format != "auto":
         return None
     for path in paths[:_MAX_FILES]:
         if path == STDIN or format_of(path, options).name != "json":
             continue
-        if _OBJECT_OF_TEXT.match(head_of(path, options).decode("utf-8-sig", "replace")):
-            head = head_of(path, options, _HEAD_BYTES)
-            keys = _keys_of_texts(head.decode("utf-8-sig", "replace"), is_cut=len(head) == _HEAD_BYTES)
-            if keys:
-                return path, "" if fields[0] in keys else fix_of_values(path, fields[0])
+        head = head_of(path, options, _HEAD_BYTES)
+        if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+            is_cut = len(head) == _HEAD_BYTES
+            value = beginning_of_json(head.decode("utf-8-sig", "replace"), is_cut=is_cut)
+            if isinstance(value, dict) and (fix := _fix(path, template, value, is_cut=is_cut)):
+                return path, fix
     return None
 
 
-def _keys_of_texts(head: str, *, is_cut: bool) -> list[str]:
-    """The keys at the beginning of an object of texts; none where a value is no text, or another object follows."""
-    keys, chars, at, sign = list[str](), 0, head.index("{") + 1, ","
-    while sign == "," and (pair := _PAIR.match(head, at)):
-        keys.append(pair[1])
-        chars, at, sign = chars + len(pair[2]), pair.end(), pair[3]
-    is_object = not head[at:].strip() if sign == "}" else is_cut
-    return keys if is_object and keys and chars >= _MIN_MEAN_CHARS * len(keys) else []
+def _fix(path: str, template: Template, value: Mapping[str, Any], *, is_cut: bool) -> Message | None:
+    """What to do about an object, which may be cut; None where it holds no texts, or they are read as records."""
+    texts = [text for text in value.values() if isinstance(text, str)]
+    if not texts or len(texts) < len(value):
+        return None if _holds_records(value, template, is_cut=is_cut) else fix_of_object(path, template, value)
+    if template.source is not None or not path.endswith(".json") or sum(map(len, texts)) < MIN_MEAN_CHARS * len(texts):
+        return None
+    field = template.fields[0]
+    return (Setting("format", "json"),) if field in value else fix_of_values(path, field)
+
+
+def _holds_records(value: Mapping[str, Any], template: Template, *, is_cut: bool) -> bool:
+    """Whether the records in an object are read: nothing else is in it, or they have the fields."""
+    firsts = [held[0] for held in value.values() if isinstance(held, list) and held]
+    is_only = len(value) == len(firsts) == 1 and (not is_cut or isinstance(firsts[0], str))
+    return is_only or any(map(template.is_held_by, firsts))
+
+
+def beginning_of_json(head: str, *, is_cut: bool) -> Any:
+    """The value of JSON that a text begins with, without what follows its last comma where it is cut; else None."""
+    stack, at, closed = list[str](), 0, ""
+    for token in _TOKEN.finditer(head) if is_cut else ():
+        sign = token[0]
+        if sign == '"':
+            break
+        if sign in _CLOSES:
+            stack.append(_CLOSES[sign])
+        elif sign in "]}":
+            if not stack or stack.pop() != sign:
+                return None
+        elif sign == ",":
+            at, closed = token.start(), "".join(reversed(stack))
+    try:
+        return json.loads(head[:at] + closed if is_cut else head)
+    except (ValueError, RecursionError):
+        return None

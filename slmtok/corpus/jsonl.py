@@ -15,25 +15,23 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.jsonl_heads import meant_by_head
-from slmtok.corpus.nested_texts import converted, fix_of_nested
+from slmtok.corpus.nested_texts import converted, fix_of_list, fix_of_nested
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.errors import MalformedRecord, Message, Setting
 from slmtok.file_content import is_utf_8
+from slmtok.options import ReadOptions
 
 _HEAD_BYTES = 1 << 20
 """Of a file, what is looked at where a record is not UTF-8."""
 _MAX_COMPARED = 100
 """Records at the beginning of a file that are compared with one without the text."""
-
-if TYPE_CHECKING:
-    from slmtok.options import ReadOptions
 
 
 def parser(source: str, options: ReadOptions) -> LineParser:
@@ -51,7 +49,9 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
         if options.skip_malformed:
             return None
         if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
-            error.limit, error.fix = "one JSON object a line", (Setting("format", "json"), ", which reads arrays")
+            error.limit, error.fix = "one JSON object a line", _fix_of_array(source, options, record)
+        elif number == 1 and isinstance(record, str) and options.text_template is None:
+            error.limit, error.fix = "one JSON object a line", _fix_of_text(options)
         elif (
             number == 1
             and not line.lstrip(b" \t" + BOM_UTF8).startswith(b"{")
@@ -72,6 +72,25 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             error.fix = fix
             error.fields.pop("meant", None)
         raise located(error, source, line=number) from None
+
+
+def _fix_of_array(source: str, options: ReadOptions, record: Any) -> Message:
+    """What to do about an array in the first line: it holds the records of the file, or each line is one."""
+    holds_all: Message = (Setting("format", "json"), ", which reads arrays")
+    if not isinstance(record, list) or not Path(source).is_file() or not record:
+        return holds_all
+    with open_bytes(source, options.encoding) as stream:
+        n_lines = sum(1 for _ in islice(filter(bytes.strip, stream), 2))
+    if n_lines < 2:
+        return holds_all
+    return fix_of_list(source, ".jsonl", template_of(options).fields[0], record) or SKIP
+
+
+def _fix_of_text(options: ReadOptions) -> Message:
+    """What to do about a line that is a text in quotes."""
+    without: Message = ("; leave ", Setting("text_key"), " out")
+    key = without if options.text_key != ReadOptions.text_key else ()
+    return Setting("format", "json"), ", which reads texts without a field", *key
 
 
 def _begins_with_text(source: str, options: ReadOptions) -> bool:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from slmtok.corpus.template import Template
 from slmtok.errors import Setting
 from slmtok.files import free_name
-from slmtok.record_texts import LIKELY_FIELDS, text_in
+from slmtok.record_texts import LIKELY_FIELDS, text_in, text_of_list
+
+MIN_MEAN_CHARS = 40
+"""Settings and messages of programs are shorter than texts."""
 
 
 def fix_of_nested(
@@ -45,12 +48,90 @@ def fix_of_nested(
         return f"write {path} of each row as a field {key!r} of its own"
     if template.source is not None or template.fields[0] in record or not source.endswith(suffix):
         return None
+    text = _nested_text(record, nested)
+    return _as_text(source, template.fields[0], text) if text else None
+
+
+def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | None:
+    """The text in the nested fields of a row, as an expression; None where a field of text is meant instead."""
     if any(isinstance(value, str) for value in record.values()):
         # A field of text may be an identifier beside the messages.
-        likely = any(isinstance(record.get(name), str) for name in LIKELY_FIELDS)
-        nested = {} if likely else {name: value for name, value in nested.items() if _holds_likely(value)}
-    text = text_in(nested, "row")
-    return _as_text(source, template.fields[0], text) if text else None
+        if any(isinstance(record.get(name), str) for name in LIKELY_FIELDS):
+            return None
+        if likely := {name: value for name, value in nested.items() if _holds_likely(value)}:
+            return text_in(likely, "row")
+        path, text = max(_texts_in(record), key=lambda found: len(found[1]))
+        return _expression(path) if len(path) > 1 and len(text) >= MIN_MEAN_CHARS else None
+    return text_in(nested, "row")
+
+
+def fix_of_list(source: str, suffix: str, key: str, row: list[Any]) -> str | None:
+    """The command that writes rows which are lists of texts or records as records; None for other lists."""
+    text = text_of_list(row, "row")
+    return None if text is None or not source.endswith(suffix) else _as_text(source, key, text)
+
+
+def fix_of_object(source: str, template: Template, value: Mapping[str, Any]) -> tuple[str | Setting, ...] | str | None:
+    """What to do about an object of JSON with a list of records, or a column of texts, among its values.
+
+    None for other objects, such as settings, for one whose records have the fields, and for a compressed file whose
+    text needs a command.
+    """
+    for name, held in value.items():
+        first = held[0] if isinstance(held, list) and held else None
+        if (
+            isinstance(first, dict)
+            and not template.is_held_by(first)
+            and (fix := _fix_of_rows(source, name, template, first))
+        ):
+            return fix
+        column = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list) else []
+        is_meant = name in (*LIKELY_FIELDS, *template.fields) and template.source is None and source.endswith(".json")
+        if is_meant and column and all(isinstance(each, str) for each in column):
+            values = ".values()" if isinstance(held, dict) else ""
+            return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{name!r}]{values}")
+    return None
+
+
+def _fix_of_rows(
+    source: str, name: str, template: Template, first: dict[str, Any]
+) -> tuple[str | Setting, ...] | str | None:
+    """The same for the list `name` of rows, of which one is given."""
+    texts = [key for key, value in first.items() if isinstance(value, str)]
+    nested = {key: value for key, value in first.items() if isinstance(value, (list, dict))}
+    if template.source is None and source.endswith(".json") and (text := _nested_text(first, nested)):
+        return _as_texts(source, {template.fields[0]: text}, rows=f"row in json.load(sys.stdin)[{name!r}]")
+    is_text = any(key in LIKELY_FIELDS or len(first[key]) >= MIN_MEAN_CHARS for key in texts)
+    if not is_text:
+        return None
+    missing = next(field for field in template.fields if field not in first)
+    return template.missing(missing, first, kind="columns").parts["fix"]
+
+
+_PathOfText: TypeAlias = "tuple[tuple[str, bool], ...]"
+"""The fields on the way to a text, and whether each holds a list of what follows."""
+
+
+def _texts_in(record: Mapping[str, Any], before: _PathOfText = ()) -> Iterator[tuple[_PathOfText, str]]:
+    """The texts in a record and in the first elements of its lists, each with its path."""
+    for name, value in record.items():
+        is_list = isinstance(value, list)
+        inner, path = (value[0] if value else None) if is_list else value, (*before, (name, is_list))
+        if isinstance(inner, str) and not is_list:
+            yield path, inner
+        elif isinstance(inner, dict):
+            yield from _texts_in(inner, path)
+
+
+def _expression(path: _PathOfText) -> str:
+    """The text at a path in a row; those of lists are joined."""
+    holder, loops = "row", list[str]()
+    for name, is_list in path:
+        holder += f"[{name!r}]"
+        if is_list:
+            loops.append(f"for part{len(loops) or ''} in {holder}")
+            holder = f"part{len(loops) - 1 or ''}"
+    return f"'\\n'.join({holder} {' '.join(loops)})" if loops else holder
 
 
 _BETWEEN_KEYS = re.compile(r"[.\[\]]+")
@@ -82,7 +163,7 @@ def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
 
 def _as_text(source: str, key: str, text: str) -> str:
     """The command that writes records with the expression `text` of each row of `source` as their field `key`."""
-    return _as_texts(source, {key: text}, keeps_others=False)
+    return _as_texts(source, {key: text})
 
 
 def is_object_of_texts(record: Mapping[str, object]) -> bool:
@@ -92,15 +173,20 @@ def is_object_of_texts(record: Mapping[str, object]) -> bool:
 
 def fix_of_values(source: str, key: str) -> str:
     """The command that writes each value of the object in `source` as a record with the field `key`."""
-    rows = f"({{{key!r}: text}} for text in json.load(sys.stdin).values())"
+    return _as_records(source, key, "json.load(sys.stdin).values()")
+
+
+def _as_records(source: str, key: str, texts: str) -> str:
+    """The command that writes each text of an expression as a record with the field `key`."""
+    rows = f"({{{key!r}: text}} for text in {texts})"
     program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
 
 
-def _as_texts(source: str, texts: Mapping[str, str], *, keeps_others: bool) -> str:
-    """The same for several fields; `keeps_others` keeps the other fields of a row."""
+def _as_texts(source: str, texts: Mapping[str, str], *, keeps_others: bool = False, rows: str | None = None) -> str:
+    """The same for several fields; `keeps_others` keeps the other fields of a row. rows: those of another file."""
     fields = ", ".join([*["**row"] * keeps_others, *(f"{key!r}: {text}" for key, text in texts.items())])
-    modules, rows = _READERS[Path(source).suffix]
+    modules, rows = ("", rows) if rows else _READERS[Path(source).suffix]
     program = f"import json, sys{modules}; print(*map(json.dumps, ({{{fields}}} for {rows})), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
 

@@ -14,7 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.contents import check_texts, markup_among, records_among, refuse_own_files
+from slmtok.corpus.annotated import records_among
+from slmtok.corpus.contents import check_texts, markup_among, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.globs import matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand

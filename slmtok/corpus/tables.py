@@ -76,18 +76,22 @@ def _missing_column(
     following = [row for row in islice(rows, _MAX_ROWS) if len(row) == len(names)]
     at = names.index(meant) if meant else longest_column(following or [names])
     number = Setting("text_key", str(at + 1))
+    by_number = ("; where the first row is text too, its number: ", number)
     longest = "" if meant else ", the column with the longest values"
     if template.source is not None:
+        fields = template.meant_fields(names, names, is_only_one_meant=False)
         fix: Message = (
-            template.with_field(name, meant or "NAME"),
-            "" if meant else ", the one of these that holds the text",
+            template.with_fields(fields),
+            ", the one of these that holds the text" if "NAME" in fields.values() else "",
             "; where the first row is text too, the number of a column: ",
             Setting("text_template", "{1} {2}"),
         )
+    elif not meant and (prompts := template.of_prompts(names)):
+        fix = (*prompts, *by_number)
     elif following and not meant and not are_names(names):
         fix = (number, longest)
     elif following or meant:
-        fix = (Setting("text_key", names[at]), longest, "; where the first row is text too, its number: ", number)
+        fix = (Setting("text_key", names[at]), longest, *by_number)
     else:
         fix = (Setting("text_key", "NAME"), ", the one of these that holds the text; or its number, as in ", number)
     return MalformedRecord(fact, where=where, fix=fix, meant=meant if template.source is None else None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from slmtok.errors import MalformedRecord, Setting, suggestion
-from slmtok.option_values import FILTERS, parse_template
+from slmtok.option_values import BETWEEN_NAMES, FILTERS, parse_template
 from slmtok.options import ReadOptions
 
 LineParser: TypeAlias = Callable[[bytes, int], "bytes | Literal[False] | None"]
@@ -23,10 +23,11 @@ SKIP: tuple[str | Setting, ...] = (Setting("skip_malformed", True), " to skip su
 """The remedy for any malformed record."""
 LIKELY_FIELDS = ("text", "content", "body", "raw_content")
 """Names of fields that usually hold text, the most usual first."""
-
-
-_BETWEEN_NAMES = re.compile(r"[\s,;|+]+")
-"""In a list of names of fields."""
+_OF_PROMPTS = (
+    *("system", "instruction", "context", "prompt", "question", "query", "input"),
+    *("output", "response", "completion", "answer"),
+)
+"""Names of fields that hold a prompt and its answer, which are one text, in the order of reading."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,20 @@ class Template:
 
     def of_listed(self, names: Container[str]) -> tuple[str | Setting, ...]:
         """The template, as the fix, where the key is a list of names that are all there: `title,text`; else ()."""
-        parts = [part for part in _BETWEEN_NAMES.split(self.fields[0]) if part] if self.source is None else []
+        parts = [part for part in BETWEEN_NAMES.split(self.fields[0]) if part] if self.source is None else []
         if len(parts) < 2 or self.fields[0] in names or not all(part in names for part in parts):
             return ()
         template = Setting("text_template", "\n".join(f"{{{part}}}" for part in parts))
         return template, " in the place of ", Setting("text_key")
+
+    def of_prompts(self, names: Sequence[str]) -> tuple[str | Setting, ...]:
+        """The template, as the fix, of a record whose fields of text are a prompt and its answer; else ()."""
+        parts = sorted(set(_OF_PROMPTS) & set(names), key=_OF_PROMPTS.index)
+        if len(parts) < 2 or self.source is not None or any(name in LIKELY_FIELDS for name in names):
+            return ()
+        template = Setting("text_template", "\n".join(f"{{{part}}}" for part in parts))
+        # The default is not on the line.
+        return (template,) if self.fields == ("text",) else (template, " in the place of ", Setting("text_key"))
 
     def missing(
         self, name: str, record: Mapping[str, object], fact: str | None = None, kind: str = "fields"
@@ -137,7 +147,8 @@ class Template:
         fields = ", ".join(sorted(map(str, record))) or "none"
         fact = f"{fact or f'record has no field {name!r}'} ({kind}: {fields})"
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes)) and key not in self.fields]
-        likely = self._likely(record)
+        near = suggestion(name, texts) if self.source is None else None
+        likely = near or self._likely(record)
         if several := self.of_listed(record):
             return MalformedRecord(fact, limit=(Setting("text_key"), " is one field"), fix=several)
         fix: tuple[str | Setting, ...]
@@ -154,10 +165,11 @@ class Template:
         if self.source is not None and not texts and (held := [field for field in self.fields if field in record]):
             return MalformedRecord(fact, fix=(Setting("text_template", f"{{{held[0]}}}"),))
         if self.source is not None:
-            likely = suggestion(name, texts) or likely or "NAME"
-            return MalformedRecord(fact, fix=(self.with_field(name, likely),))
+            return MalformedRecord(fact, fix=(self.with_fields(self.meant_fields(record, texts)),))
         if not texts:
             return MalformedRecord(fact, fix=SKIP)
+        if not near and (prompts := self.of_prompts(texts)):
+            return MalformedRecord(fact, fix=prompts)
         # A text is longer than what names or classes it.
         meant = likely or max(texts, key=lambda key: len(str(record[key])))
         fix = (Setting("text_key", meant), "" if likely else ", for instance,")
@@ -166,9 +178,32 @@ class Template:
             fix = (*fix, " if all records have it, else ", Setting("skip_malformed", True))
         return MalformedRecord(fact, fix=fix, meant=likely)
 
-    def with_field(self, name: str, other: str) -> Setting:
-        """The option for this template with another field in the place of one."""
-        source = re.sub(rf"\{{{re.escape(name)}(?=[|}}])", lambda match: f"{{{other}", self.source or "")
+    def meant_fields(
+        self, known: Container[str], texts: Sequence[str], *, is_only_one_meant: bool = True
+    ) -> dict[str, str]:
+        """For each field that is not `known` the one of `texts` that is meant, each once; NAME where none is likely.
+
+        is_only_one_meant: whether the last of them is meant whatever its name is.
+        """
+        absent = [name for name in dict.fromkeys(self.fields) if name not in known]
+        free = [name for name in texts if name not in self.fields]
+        meant: dict[str, str] = {}
+        for name in absent:
+            if near := suggestion(name, free):
+                meant[name] = near
+                free.remove(near)
+        for name in (name for name in absent if name not in meant):
+            likely = [each for each in LIKELY_FIELDS if each in free] or (
+                free if len(free) == is_only_one_meant else []
+            )
+            meant[name] = likely[0] if likely else "NAME"
+            free = [each for each in free if each != meant[name]]
+        return meant
+
+    def with_fields(self, meant: Mapping[str, str]) -> Setting:
+        """The option for this template with other fields in the place of some."""
+        names = "|".join(map(re.escape, sorted(meant, key=len, reverse=True)))
+        source = re.sub(rf"\{{({names})(?=[|}}])", lambda match: f"{{{meant[match[1]]}", self.source or "")
         return Setting("text_template", source)
 
 

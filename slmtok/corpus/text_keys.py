@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
 from pathlib import Path
@@ -12,6 +13,7 @@ from slmtok.calls import call_text
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN
 from slmtok.corpus.reading import documents, find
+from slmtok.corpus.streams import read_document
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
 from slmtok.files import free_name
 from slmtok.options import CountOptions, ReadOptions, changed_options
@@ -19,6 +21,8 @@ from slmtok.options import CountOptions, ReadOptions, changed_options
 UNKNOWN_KEY = "KEY"
 """Stands for the field of a file that nothing says."""
 _MAX_FILES = 20
+_CHANGE_READING = {"format", "encoding", "separator", "document", "domains"}
+"""Options that a file of records would not be read with."""
 _NOT_IN_FIX = {"text_key", "max_doc_bytes", "memory", "spill_dir", "threads"}
 
 
@@ -26,9 +30,10 @@ def explain_keys(error: SlmtokError, corpus: object, options: ReadOptions) -> No
     """For a record without the field of the text: the fix that reads files with different fields apart.
 
     Other errors stay as they are, and those of a corpus that one other field fits. Where the corpus is counted,
-    `fields` has `files_by_key`.
+    `fields` has `files_by_key`; else `joined`, the command that writes the texts of all files as records of one file,
+    where there is one.
     """
-    if "meant" not in error.fields or options.text_template is not None:
+    if "meant" not in error.fields or options.text_template is not None or {"files_by_key", "joined"} & {*error.fields}:
         return
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
         return
@@ -40,11 +45,29 @@ def explain_keys(error: SlmtokError, corpus: object, options: ReadOptions) -> No
     if isinstance(options, CountOptions):
         error.fields["files_by_key"] = apart
         error.fix = _counted_apart(apart, options)
+    elif UNKNOWN_KEY not in apart and not changed_options(options, _CHANGE_READING):
+        command, name = _joined(apart, options)
+        error.fields["joined"] = {"command": command, "file": name}
+        error.fix = f"{command}, and name {shlex.quote(name)} alone"
     else:
         keys: list[str | Setting] = []
         for key, files in apart.items():
             keys += [Setting("text_key", key), f" for {', '.join(files)}; "]
-        error.fix = (*keys, "each of them packed to an output of its own")
+        error.fix = (*keys, "each in a call of its own")
+
+
+def _joined(apart: Mapping[str, Sequence[str]], options: ReadOptions) -> tuple[str, str]:
+    """The command that writes the texts of all files as records with the field `text_key`, and the file it writes."""
+    folders = {Path(each).parent.name for each in chain(*apart.values())}
+    stem = folders.pop() if len(folders) == 1 else ""
+    name = free_name(f"{stem or 'corpus'}-{options.text_key}.jsonl")
+    read = "slmtok.corpus.documents(files, slmtok.options.ReadOptions(text_key=key))"
+    program = (
+        "import json, slmtok.corpus, slmtok.options, sys; "
+        f"sys.stdout.writelines(json.dumps({{{options.text_key!r}: text.decode()}}) + chr(10) "
+        f"for key, files in {dict(apart)!r}.items() for text in {read})"
+    )
+    return f"python -c {shlex.quote(program)} > {shlex.quote(name)}", name
 
 
 def _counted_apart(apart: dict[str, list[str]], options: CountOptions) -> str:
@@ -73,10 +96,22 @@ def _files_by_key(sources: Sequence[str], options: ReadOptions) -> dict[str, lis
     found: dict[str, list[str]] = {}
     records = [source for source in sources if format_of(source, options).records]
     for source in records:
-        found.setdefault(_key_of(source, options), []).append(source)
+        if not _is_text(source, options):
+            found.setdefault(_key_of(source, options), []).append(source)
     first = next(iter(found.values()), [])
     first += [source for source in sources if source not in chain(*found.values())]
     return found
+
+
+def _is_text(source: str, options: ReadOptions) -> bool:
+    """Whether a file of JSON is read as text, whatever the field, because it holds one object that is no record."""
+    if format_of(source, options).name != "json":
+        return False
+    try:
+        text = next(documents([source], options), None)
+        return text is not None and text == read_document(source, options)
+    except SlmtokError:
+        return False
 
 
 def _key_of(source: str, options: ReadOptions) -> str:

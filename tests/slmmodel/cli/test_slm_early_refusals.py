@@ -20,7 +20,7 @@ import slmmodel
 from slmmodel.cli import APP
 from slmmodel.config import read_budget
 from slmmodel.errors import OptionError
-from slmtok.cli.errors import flag_naming
+from slmtok.cli.output import flag_naming
 
 ROOT = str(Path(slmmodel.__file__).parents[1])
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from itertools import count
 from pathlib import Path
 
@@ -270,7 +273,8 @@ def test_parquet_files_that_differ_and_a_name_without_network(slm, monkeypatch: 
     pq.write_table(pa.table({"content": rows}), "parquet/1.parquet")
     refused = slm("train", "--config", config("  train: [parquet]\n"), "-t", "tok.json", "-o", "run", "-q", code=1).err
     assert "there is no column 'text', which parquet/0.parquet has" in " ".join(refused.split())
-    assert "parquet/1.parquet" in refused and "leave this file out, or read it as a source of its own" in refused
+    assert "'content': ['parquet/1.parquet']" in refused.replace("'\"'\"'", "'")
+    assert " > parquet-text.jsonl, and name parquet-text.jsonl alone" in " ".join(refused.split())
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     refused = slm(
         "train", "--config", config("  train: ['hf:no/such']\n"), "-t", "tok.json", "-o", "run", "-q", code=1
@@ -306,3 +310,21 @@ def test_what_is_refused_before_the_first_step(slm, data: str, error: str) -> No
     refused = slm("train", "--config", "run.yaml", "-t", "tok.json", "-o", "run", "-q")
     assert refused.code in (1, 2) and error in refused.err and "fix:" in refused.err
     assert not Path("run").exists()
+
+
+def test_texts_under_different_keys_are_joined_by_the_fix(slm) -> None:
+    """Each of the keys would be proposed in the place of the other."""
+    Path("keys").mkdir()
+    rows = [text.decode() for text in originals("a")] * 20
+    for key in ("text", "content"):
+        Path(f"keys/{key}.jsonl").write_text("".join(json.dumps({key: row}) + "\n" for row in rows))
+    for key in ("text", "content"):
+        refused = slm("train", "keys", "-t", "tok.json", "--text-key", key, "-o", "run", "-q", code=1).err
+        assert "limit: --text-key is one for all files of a corpus\n" in refused
+        assert f" > keys-{key}.jsonl && slm train keys-{key}.jsonl -t tok.json --text-key {key} -o run -q\n" in refused
+    command = refused.partition("fix:   ")[2].partition(" && ")[0]
+    path = os.pathsep.join(each for each in sys.path if each)
+    subprocess.run(
+        command.replace("python", sys.executable, 1), shell=True, check=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert len(Path("keys-content.jsonl").read_text().splitlines()) == 2 * len(rows)

@@ -150,3 +150,15 @@ def test_a_format_that_the_name_of_a_file_contradicts_is_left_out(slmtok, name: 
     assert fix == "leave --format out: the name says tsv"
     ran = slmtok("count", "rows.tsv", "-o", "new.counts", "--json")
     assert ran.json["result"]["documents"] == 41
+
+
+@pytest.mark.parametrize("key", ["text", "content", "2"])
+def test_a_key_for_prose_with_commas_is_left_out(slmtok, key: str) -> None:
+    """As csv, the second part of each line would be its text, without a word."""
+    Path("a.txt").write_text("Once upon a time, a girl ran.\nOne day, the dog was happy.\n" * 30)
+    for line in ("count a.txt -o x.counts", "encode a.txt -t tok.json"):
+        ran = slmtok(*line.split(), "--text-key", key)
+        assert ran.err.endswith("fix:   leave --text-key out\n"), ran
+    Path("b.txt").write_text("id,Words\n" + "1,It rained\n2,It snowed\n")
+    for name in ("Words", "2", "story"):
+        assert slmtok("count", "b.txt", "--text-key", name, "-o", "x").err.endswith("fix:   --format csv\n"), name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -274,10 +276,45 @@ def test_one_key_that_fits_all_files_is_proposed(slmtok, two_keys):
     assert slmtok("count", "b.tsv", "c.jsonl", "--text-key", "body", "-o", "x").code == 0
 
 
+ONE_KEY = ["pack FILES -t tok.json -o x", "audit tok.json --on a.jsonl --on b.tsv -o x", "eval tok.json --on FOLDER",
+           "encode FOLDER -t tok.json --format auto -o x"]  # fmt: skip
+"""Commands that read one text, of a corpus with two keys."""
+
+
 @pytest.mark.parametrize("key", ["text", "body"])
-def test_files_with_different_keys_are_packed_apart(slmtok, two_keys, key):
+@pytest.mark.parametrize("line", ONE_KEY)
+def test_files_with_different_keys_are_joined_under_one(slmtok, two_keys, environment, key, line):
+    """Each of the keys would be proposed in the place of the other."""
     assert slmtok("train", "a.jsonl", "--vocab", "275", "-o", "tok.json").code == 0
-    err = slmtok("pack", "a.jsonl", "b.tsv", "-t", "tok.json", "--text-key", key, "-o", "x").err
-    assert "limit: --text-key is one for all files of a corpus\n" in err
-    assert "fix:   --text-key text for a.jsonl; --text-key body for b.tsv; each of them packed to an output of" in err
+    Path("texts").mkdir()
+    for name in ("a.jsonl", "b.tsv") if "FOLDER" in line else ():
+        Path(name).rename(f"texts/{name}")
+    Path("texts/notes.json").write_text(json.dumps({"a": 1}))
+    words = line.replace("FILES", "a.jsonl b.tsv").replace("FOLDER", "texts").split()
+    ran = slmtok(*words, "--text-key", key)
+    assert "limit: --text-key is one for all files of a corpus\n" in ran.err
     assert not Path("x").exists()
+    command, _, again = ran.err.partition("fix:   ")[2].strip().partition(" && ")
+    subprocess.run(command.replace("python", sys.executable, 1), shell=True, check=True, env=environment)
+    ran = slmtok(*shlex.split(again)[1:])
+    assert ran.code == 0, ran.err
+    made = command.rpartition(" > ")[2]
+    records = [json.loads(line)[key] for line in Path(made).read_text().splitlines()]
+    assert len(records) == 80 + ("FOLDER" in line) and again.count(made) == 1
+
+
+@pytest.mark.parametrize("option", ["--domain=b=b.tsv", "--exclude=c", "--encoding=latin-1"])
+def test_files_with_different_keys_that_cannot_be_joined(slmtok, two_keys, option):
+    """A domain names files, and the text of other encodings would not be that of the joined one."""
+    assert slmtok("train", "a.jsonl", "--vocab", "275", "-o", "tok.json").code == 0
+    err = slmtok("pack", "a.jsonl", "b.tsv", "-t", "tok.json", option, "-o", "x").err
+    is_joined = option.startswith("--exclude")
+    parts = "fix:   --text-key text for a.jsonl; --text-key body for b.tsv; each in a call of its own\n"
+    assert (parts not in err) == is_joined and (" && slmtok pack " in err) == is_joined
+
+
+def test_json_that_is_read_as_text_has_no_key(slmtok, two_keys):
+    Path("notes.json").write_text(json.dumps({"a": 1}))
+    Path("c.jsonl").write_text(json.dumps({"content": "the cat sat"}) + "\n")
+    fix = slmtok("count", "c.jsonl", "b.tsv", "notes.json", "-o", "x").err.partition("fix:   ")[2]
+    assert "slmtok count c.jsonl notes.json --text-key content -o c.counts && slmtok count b.tsv --text-key body" in fix

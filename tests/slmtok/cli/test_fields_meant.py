@@ -121,3 +121,51 @@ def test_the_largest_column_of_parquet_is_proposed(slmtok) -> None:
         pa.table({"id": [f"a{at}" for at in range(20)], "review": LONG, "source": ["web"] * 20}), "a.parquet"
     )
     assert fix_of(slmtok("count", "a.parquet", "-o", "x")) == "--text-key review, for instance,"
+
+
+@pytest.mark.parametrize("name", ["good.jsonl", "good.json", "good.csv", "tab.tsv"])
+def test_all_fields_of_a_template_are_mended_at_once(files, name):
+    ran = files("count", name, "--text-template", "{titel}\n{body} {id}", "-o", "x")
+    assert fix_of(ran).startswith(r"--text-template '{title}\n{text} {id}'")
+    assert files("count", name, *shlex.split(fix_of(ran).partition(";")[0]), "-o", "x").code == 0
+
+
+@pytest.mark.parametrize("template", ["title text", "title,text", "title, text", "title|text"])
+def test_names_without_braces_are_a_template(files, template):
+    ran = files("count", "good.jsonl", "--text-template", template, "-o", "x")
+    assert fix_of(ran) == r"--text-template '{title}\n{text}'"
+    assert fix_of(files("count", "good.jsonl", "--text-template", "a title.", "-o", "x")) == "--text-template '{NAME}'"
+
+
+def test_a_key_that_is_repeated_is_a_template(files):
+    for key in (["--text-key", "text"], ["--text-key=text"]):
+        ran = files("count", "good.jsonl", "--text-key", "title", *key, "-o", "x")
+        assert fix_of(ran) == r"--text-template '{title}\n{text}' in the place of --text-key"
+    assert fix_of(files("count", "good.jsonl", "--text-key=id", "--text-key=id", "-o", "x")) == "keep one"
+    ran = files("bench", "--on", "good.jsonl", "--text-key=title", "--text-key=text")
+    assert fix_of(ran) == "keep one", "it has no --text-template"
+
+
+PROMPTS = [{"id": f"a{n}", "instruction": f"Write of day {n}.", "input": "", "output": "It rained."} for n in range(8)]
+
+
+@pytest.mark.parametrize("name", ["qa.jsonl", "qa.json", "qa.csv", "qa.parquet"])
+def test_a_prompt_and_its_answer_are_one_text(slmtok, name):
+    """One field alone would leave out half of each text without a word."""
+    if name == "qa.csv":
+        with Path(name).open("w") as file:
+            csv.writer(file).writerows([PROMPTS[0].keys(), *(row.values() for row in PROMPTS)])
+    elif name == "qa.parquet":
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pa.Table.from_pylist(PROMPTS), name)
+    else:
+        lines = "".join(json.dumps(row) + "\n" for row in PROMPTS)
+        Path(name).write_text(lines if name == "qa.jsonl" else json.dumps(PROMPTS))
+    template = r"--text-template '{instruction}\n{input}\n{output}'"
+    assert fix_of(slmtok("count", name, "-o", "x")).partition(";")[0] == template
+    ran = slmtok("count", name, "--text-key", "story", "-o", "x")
+    assert fix_of(ran).partition(";")[0] == f"{template} in the place of --text-key"
+    assert fix_of(slmtok("count", name, "--text-key", "outptu", "-o", "x")).startswith("--text-key output")
+    result = slmtok("count", name, *shlex.split(template), "-o", "x", "--json").json["result"]
+    texts = [f"{row['instruction']}\n{row['input']}\n{row['output']}" for row in PROMPTS]
+    assert (result["documents"], result["bytes"]) == (len(texts), sum(map(len, texts)))

@@ -82,3 +82,15 @@ def test_arrow_is_written_as_parquet(slmtok, name):
     paste(slmtok("count", name, "-o", "x"))
     made = Path(name).with_suffix(".parquet")
     assert slmtok("count", made, "-o", "x", "--json").json["result"]["documents"] == len(TEXTS)
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "parquet"]])
+def test_arrow_with_the_name_of_parquet_is_written_as_parquet(slmtok, options):
+    """To fetch it again would give the same file."""
+    name = "table.arrow" if options else "table.parquet"
+    pyarrow.feather.write_feather(pa.table({"text": TEXTS}), name)
+    ran = slmtok("count", name, *options, "-o", "x")
+    assert f"error: '{name}' is arrow, not parquet\n" in ran.err
+    paste(ran)
+    made = "table.parquet" if options else "table-2.parquet"
+    assert slmtok("count", made, "-o", "x", "--json").json["result"]["documents"] == len(TEXTS)
