@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -107,7 +107,10 @@ def _checked_place(folder: object) -> Path:
 
 def _check_settings(settings: object, target: Target) -> None:
     check_type("settings", settings, Mapping, "leave settings out")
-    for each in sorted({*cast("Any", settings or ())} - signature(target.files).parameters.keys(), key=str):
+    known = signature(target.files).parameters
+    if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
+        return
+    for each in sorted({*cast("Any", settings or ())} - known.keys(), key=str):
         raise OptionError(f"settings has {each!r}, which {target.name!r} does not take", fix=f"leave {each!r} out")
 
 

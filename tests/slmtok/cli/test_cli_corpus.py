@@ -53,7 +53,7 @@ def test_options_reach_the_reader(slmtok, records):
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [
-        (["a.jsonl", "--sample", "2"], 2, "--sample 0.02 for 2 %; --max-docs 2 for the first 2"),
+        (["a.jsonl", "--sample", "2"], 2, "--sample 0.02 for 2 % of them; --max-docs 2 for the first 2"),
         (["a.jsonl", "--sample", "much"], 2, "a share such as 0.1 or 10%"),
         (["a.jsonl", "--domain", "code"], 2, "NAME=GLOB"),
         (["a.jsonl", "--text-template", "plain"], 2, "--text-template"),
