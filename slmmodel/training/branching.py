@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from slmmodel import checkpoint
+from slmmodel import checkpoint, optim
 from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data.strategies import strategy_of
-from slmmodel.errors import OptionError, OutputExists
+from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.files import make_folder, read_file, write_file
 from slmmodel.folder_lock import check_regular, locked
 from slmmodel.training import setup
@@ -48,6 +48,7 @@ def _branch(
     if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)
+    _check_optimizer(parent, config, changes)
     if data is not None:
         config = config.model_copy(update={"data": config.data.model_copy(update={"train": setup.absolute(data)})})
     state = checkpoint.read_train_state(folder)
@@ -90,6 +91,20 @@ def _branch(
     write_file(run.path / checkpoint.METRICS, metrics, run.handle)
     run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
     return run
+
+
+def _check_optimizer(parent: RunFolder, config: RunConfig, changes: Settings) -> None:
+    """Raises `InvalidConfig` for another optimizer than the one whose state a checkpoint holds, and `UnknownName`."""
+    optim.check(config.optim)
+    now, recorded = config.optim.name, parent.config["optim"]["name"]
+    if now != recorded:
+        raise InvalidConfig(
+            f"optim.name {now} cannot change in a run that continues: its checkpoints hold the state of {recorded}",
+            where=changes["optim.name"].where,
+            limit=f"optim.name {recorded}; its other settings may change",
+            fix=f"leave it out, or train a new run: slm train DATA --set optim.name={now}",
+            option="optim.name",
+        )
 
 
 def _cursor_of_batches(cursor: list[int], batch_tokens: int, config: RunConfig) -> list[int]:
