@@ -200,6 +200,7 @@ class MetricsLine(Open):
     memory: Count | None = None
     val_loss: _Metric | None = None
     val_bpb: _Metric | None = None
+    val_targets: Count | None = None
     spike: bool | None = None
     gates: list[Annotated[list[_Metric | None], Field(min_length=1)]] | None = None
     memory_norm: list[_Metric | None] | None = None
