@@ -298,6 +298,22 @@ def test_what_training_with_passkeys_refuses(folder, slm):
     assert fits
     line = ("train", "--set", sources("5%"), "--budget", "steps=1", "--preset", "cpu-demo", "-o", "fits")
     assert slm(*line, "--set", fits[1], code=0).code == 0
+    stage = "data.stages=[{from_step: 1}, {from_step: 2, seq_len: %d}]"
+    line = (
+        "train",
+        "--set",
+        sources("5%"),
+        "--budget",
+        "steps=3",
+        "--preset",
+        "cpu-demo",
+        "--set",
+        "model.seq_len=128",
+    )
+    err = slm(*line, "--set", stage % 64, "-o", "staged", code=2).err
+    says = r"data.stages: passkey tasks do not fit into sequences of 64 ids, the seq_len from step 2 on"
+    assert re.search(says + r"[^$]*fix:   seq_len: (\d+) in that stage or more", err), err
+    assert fits[1].partition("=")[2] in err and "--set" not in err.partition("fix:")[2]
     from slmmodel.trainer import train
 
     with pytest.raises(OptionError, match=r"data.train is a list of sources"):
