@@ -172,9 +172,17 @@ def evaluation_tasks(maker: TaskMaker, length: int, depth: float, samples: int, 
     return [maker.make(length, depth, key) for key in _evaluation_keys(maker, length, depth, samples, seed)]
 
 
+def evaluation_numbers(digits: int) -> int:
+    """How many different numbers of so many digits are for evaluation."""
+    return len(range(-(-(10 ** (digits - 1)) // KEY_CLASSES), -(-(10**digits) // KEY_CLASSES)))
+
+
 def _evaluation_keys(maker: TaskMaker, length: int, depth: float, samples: int, seed: int) -> list[str]:
-    random = Random(f"{seed}/{length}/{depth}")
-    return [maker.key(random) for _ in range(samples)]
+    """Different numbers: of the same task a second answer is the same. `samples`: at most `evaluation_numbers`."""
+    random, keys = Random(f"{seed}/{length}/{depth}"), dict[str, None]()
+    while len(keys) < samples:
+        keys[maker.key(random)] = None
+    return list(keys)
 
 
 def needed_ids(maker: TaskMaker, length: int, depth: float, samples: int, seed: int) -> int:
