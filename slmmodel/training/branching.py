@@ -48,7 +48,7 @@ def _branch(
     if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)
-    _check_optimizer(parent, config, changes)
+    _check_state(parent, config, changes)
     if data is not None:
         config = config.model_copy(update={"data": config.data.model_copy(update={"train": setup.absolute(data)})})
     state = checkpoint.read_train_state(folder)
@@ -93,18 +93,30 @@ def _branch(
     return run
 
 
-def _check_optimizer(parent: RunFolder, config: RunConfig, changes: Settings) -> None:
-    """Raises `InvalidConfig` for another optimizer than the one whose state a checkpoint holds, and `UnknownName`."""
+def _check_state(parent: RunFolder, config: RunConfig, changes: Settings) -> None:
+    """Raises `InvalidConfig` for a setting with which the state that a checkpoint holds cannot be loaded, and
+    `UnknownName`.
+    """
     optim.check(config.optim)
-    now, recorded = config.optim.name, parent.config["optim"]["name"]
-    if now != recorded:
-        raise InvalidConfig(
-            f"optim.name {now} cannot change in a run that continues: its checkpoints hold the state of {recorded}",
-            where=changes["optim.name"].where,
-            limit=f"optim.name {recorded}; its other settings may change",
-            fix=f"leave it out, or train a new run: slm train DATA --set optim.name={now}",
-            option="optim.name",
+    before = RunConfig.model_validate(parent.config)
+    values: dict[str, tuple[Any, Any, str]] = {
+        "optim.name": (config.optim.name, before.optim.name, f"of {before.optim.name}")
+    }
+    if strategy_of(config.data.pack).carries_state and config.architecture.carries_state:
+        sizes = config.run.batch_tokens, before.run.batch_tokens
+        values["run.batch_tokens"] = (
+            *sizes,
+            f"that {before.batch_size} sequences carry (data.pack {config.data.pack})",
         )
+    for name, (now, recorded, of) in values.items():
+        if now != recorded:
+            raise InvalidConfig(
+                f"{name} {now} cannot change in a run that continues: its checkpoints hold the state {of}",
+                where=changes[name].where,
+                limit=f"{name} {recorded}; other settings of optim and run may change",
+                fix=f"leave it out, or train a new run: slm train DATA --set {name}={now}",
+                option=name,
+            )
 
 
 def _cursor_of_batches(cursor: list[int], batch_tokens: int, config: RunConfig) -> list[int]:

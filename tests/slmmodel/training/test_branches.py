@@ -127,3 +127,12 @@ def test_another_optimizer_is_refused_by_name(origin, tmp_path):
         branch(origin, STEP, tmp_path / "new", settings={"optim.name": "adamq"})
     assert not (tmp_path / "new").exists()
     branch(origin, STEP, tmp_path / "new", settings={"optim.name": "adamw", "optim.lr": 1e-3})
+
+
+def test_another_batch_is_refused_where_its_sequences_carry_a_state(data, tmp_path):
+    settings = small.settings(data, data__pack="stateful", run__budget__steps=4)
+    train(small.recurrent(settings, "gru"), output=tmp_path / "run")
+    with pytest.raises(InvalidConfig, match=r"run\.batch_tokens 128 cannot change .* the state that 4 sequences carry"):
+        branch(tmp_path / "run", 4, tmp_path / "new", settings={"run.batch_tokens": 128, "run.budget.steps": 8})
+    assert not (tmp_path / "new").exists()
+    branch(tmp_path / "run", 4, tmp_path / "new", settings={"run.budget.steps": 8})
