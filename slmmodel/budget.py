@@ -48,10 +48,14 @@ class Budget(Section):
         """Its value."""
         return float(self.given()[self.kind])
 
-    def is_spent(self, counters: Mapping[str, Any]) -> bool:
-        """Whether a checkpoint with these counters has spent it. Epochs are not among them."""
+    def spent(self, counters: Mapping[str, Any]) -> float:
+        """How much of it these totals have spent. The counters of a checkpoint have no epochs."""
         counted = {"steps": "step", "time": "seconds"}.get(self.kind, self.kind)
-        return bool(counters.get(counted, 0) >= self.amount)
+        return float(counters.get(counted, 0))
+
+    def is_spent(self, counters: Mapping[str, Any]) -> bool:
+        """Whether a checkpoint with these counters has spent it, epochs aside."""
+        return self.spent(counters) >= self.amount
 
 
 BUDGETS = tuple(Budget.model_fields)

@@ -36,11 +36,28 @@ _Scaler = Literal["scale", "growth_factor", "backoff_factor", "growth_interval",
 _Tensors = Annotated[str, Field(pattern=r"^[a-z]+-\d{5}-of-\d{5}\.safetensors$")]
 
 
+class Counters(Strict):
+    """Totals since step 0."""
+
+    step: Count
+    tokens: Count
+    """columns, padding included: sequences times their length"""
+    targets: Count
+    bytes: Count
+    documents: Count
+    """documents whose end was a target"""
+    flops: Annotated[float, Field(ge=0)]
+    seconds: Annotated[float, Field(ge=0)]
+    """of training over all processes of the run, without validation and saving"""
+
+
 class Parent(Strict):
     """The checkpoint that a branch began with."""
 
     step: Count
     weights: str
+    counters: Counters | None = None
+    """its totals: what is left of a budget follows from them"""
 
 
 class Fingerprint(Strict):
@@ -59,21 +76,6 @@ class Fingerprint(Strict):
     micro_batch: PositiveInt | None = None
     source: str | None = None
     parent: Parent | None = None
-
-
-class Counters(Strict):
-    """Totals since step 0."""
-
-    step: Count
-    tokens: Count
-    """columns, padding included: sequences times their length"""
-    targets: Count
-    bytes: Count
-    documents: Count
-    """documents whose end was a target"""
-    flops: Annotated[float, Field(ge=0)]
-    seconds: Annotated[float, Field(ge=0)]
-    """of training over all processes of the run, without validation and saving"""
 
 
 class Validation(Strict):
@@ -198,6 +200,7 @@ class MetricsLine(Open):
     memory: Count | None = None
     val_loss: _Metric | None = None
     val_bpb: _Metric | None = None
+    val_targets: Count | None = None
     spike: bool | None = None
     gates: list[Annotated[list[_Metric | None], Field(min_length=1)]] | None = None
     memory_norm: list[_Metric | None] | None = None

@@ -30,11 +30,11 @@ from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.run_files import FINAL_REASONS, VERSION, TrainState, Validation
 from slmmodel.torch_state import own_torch_state
 from slmmodel.training import setup
+from slmmodel.training.branching import branch
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report, restore_lines
 from slmmodel.training.saving import CheckpointWriter
-from slmmodel.training.setup import branch
 from slmmodel.training.stages import DataStages
 from slmmodel.training.state import REASON_BY_EXIT_STATUS, RunResult, StopSignals, count_step, initial_state, model_card
 from slmmodel.training.step import InterruptedStepError, StepResult, TrainStep
@@ -129,13 +129,15 @@ def dry_run(
         if run_before is not None:
             now = setup.fingerprint_of(config, data, stages.sequences_digest, world.device)
             notes += setup.check_fingerprint(run_before, now, allow_mismatch)
-        timed = config.run.budget.kind == "time"
-        steps = None if timed else setup.steps_of(config.run.budget, cost.per_step)
+        before = {} if run_before is None else run_before.fingerprint
+        steps, begun = before.get("steps"), setup.begun_with(before)
+        if steps is None and config.run.budget.kind != "time":
+            steps = setup.steps_of(config.run.budget, cost.per_step, begun=begun)
         if steps is not None:
             _, warning = resolve_schedule(config.optim.schedule, steps)
             notes += [*([warning] if warning else []), *stages.notes(steps)]
             notes += setup.notes_on_budget(given, config, cost.per_step)
-        return {**cost.summary(config, steps), "notes": notes}
+        return {**cost.summary(config, steps, setup.totals_of(begun, cost.per_step)), "notes": notes}
 
 
 def _resolved(
@@ -262,7 +264,11 @@ class Trainer:
         train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)
         is_probed = run_config.budget.kind == "time" and not before.get("steps")
         seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
-        state.steps = before.get("steps") or setup.steps_of(run_config.budget, self.cost.per_step, seconds)
+        self.begun = setup.begun_with(before)
+        state.steps = before.get("steps") or setup.steps_of(
+            run_config.budget, self.cost.per_step, seconds, begun=self.begun
+        )
+        self.planned_steps = state.steps
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
         self.add_notes([*([warning] if warning else []), *self.stages.notes(state.steps)])
 
@@ -334,8 +340,12 @@ class Trainer:
             self.train_step.close()
 
     def _plan_intervals(self) -> tuple[int, int, int]:
-        """Steps between two validations, checkpoints and lines of metrics."""
-        run_config, steps, validations = self.config.run, self.state.steps, MAX_VALIDATIONS
+        """Steps between two validations, checkpoints and lines of metrics.
+
+        They, and what a validation scores, follow from the steps that were planned first, also where a resume finds
+        that a time budget was planned again.
+        """
+        run_config, steps, validations = self.config.run, self.planned_steps, MAX_VALIDATIONS
         # Only with `eval_every: auto` a share of the work limits the validations.
         if self.validator is not None and not run_config.eval_every:
             trained = steps * self.cost.per_step["targets"]
@@ -383,12 +393,29 @@ class Trainer:
                 self.train_step.validation_sum_nats, self.world, self.monitor.report_validation
             )
         state, bpb = self.state, validation.bpb
+        self._forget_other_targets(validation)
         better = math.isfinite(bpb) and (state.best_bpb is None or bpb < state.best_bpb)
         state.evals_since_best = 0 if better else state.evals_since_best + 1
         state.best_bpb = bpb if better else state.best_bpb
         # JSON has no NaN: the state, and the result of the run, hold finite numbers only.
         state.validation = validation if math.isfinite(bpb) else None
         return validation
+
+    def _forget_other_targets(self, validation: Validation) -> None:
+        """Begins the best validation and the count of early stopping again where the last one scored other targets.
+
+        Which are scored follows from `run.eval_every`, the budget and the batch, which may differ after a resume.
+        """
+        state, last = self.state, self.state.validation
+        if last is None or (last.targets, last.bytes) == (validation.targets, validation.bytes):
+            return
+        state.best_bpb = None
+        patience = " and the count of run.patience" * bool(self.config.run.patience)
+        note = (
+            f"the validation of step {state.counters.step:,} scores {validation.targets:,} targets, the one before it "
+        )
+        note += f"{last.targets:,}: their bits per byte do not compare, so the best one{patience} begins anew"
+        self.add_notes([note])
 
     def _log(
         self, global_batch: GlobalBatch, result: StepResult, lr_factor: float, validation: Validation | None, every: int
@@ -413,8 +440,9 @@ class Trainer:
         state.replanned = True
         seconds = self.config.run.budget.amount
         spent = self.world.reduce("max", [state.counters.seconds])[0]
-        per_step = spent / max(start, 1)
-        if not 0 <= seconds - per_step * state.steps <= MAX_UNUSED_TIME * seconds:
+        # Of the steps of this run: those before a branch may have had another batch.
+        per_step = (spent - self.begun.seconds) / max(start - self.begun.step, 1)
+        if not 0 <= seconds - spent - per_step * (state.steps - start) <= MAX_UNUSED_TIME * seconds:
             state.decay_steps = max(1, int((seconds - spent) / per_step))
             state.steps = start + state.decay_steps
             self.schedule = replace(self.schedule, steps=state.steps, decay=state.decay_steps)
@@ -547,7 +575,6 @@ class Trainer:
             path=self.folder.path,
             reason=reason,
             steps=state.steps,
-            epochs=counters.step * self.cost.per_step["epochs"],
             loss=None if last is None or not math.isfinite(last.loss) else last.loss,
             val_loss=None if validation is None else validation.loss,
             val_bpb=None if validation is None else validation.bpb,
@@ -560,7 +587,7 @@ class Trainer:
             weights_sha256=weights_sha256,
             resumed_from=self.resumed_from,
             notes=self.notes,
-            **counters.model_dump(),
+            **setup.totals_of(counters, self.cost.per_step),
         )
         if finished and self.world.is_main:
             self.folder.write_result(result.to_dict(), model_card(self.folder.config, result))

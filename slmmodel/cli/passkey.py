@@ -38,6 +38,7 @@ MAX_BATCH_IDS = 1 << 16
 """Ids of prompts that are read at once."""
 SHADES = " ░▒▓█"
 IDS_PER_K = 1024
+MAX_DIGITS = 9
 
 
 def _lengths(text: str) -> tuple[int, ...]:
@@ -103,7 +104,7 @@ def passkey(
     check_written(output, "output", [run, template, options["tokenizer"]], force=force)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")
-    if not 2 <= options["digits"] <= 9:
+    if not 2 <= options["digits"] <= MAX_DIGITS:
         fact = f"--digits is {options['digits']}"
         raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
     opening = {name: options.pop(name) for name in OPENING}
@@ -146,6 +147,20 @@ def _check_max_new(max_new: int, least: int) -> None:
         )
 
 
+def _check_samples(samples: int, digits: int) -> None:
+    """Raises `OptionError` for more samples than different numbers: equal tasks have equal answers."""
+    from slmmodel.cli.passkey_text import evaluation_numbers
+
+    if samples > (most := evaluation_numbers(digits)):
+        raise OptionError(
+            f"--samples is {samples:,}, and {most:,} different numbers of {digits} digits are for evaluation",
+            where="slm passkey",
+            limit=f"{most:,}: the same task has the same answer",
+            fix=f"--samples {most}" + f", or --digits {digits + 1}" * (digits < MAX_DIGITS),
+            option="samples",
+        )
+
+
 def _notes_on_half(seq_len: int, least: int) -> tuple[str, ...]:
     """A note where the task without filler, of `least` ids, does not fit into half of the length of training."""
     if least <= seq_len // 2:
@@ -182,6 +197,7 @@ def measure(
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
     least = maker.least("9" * digits)
     _check_task(model.config, least)
+    _check_samples(samples, digits)
     warnings = () if lengths else _notes_on_half(trained, least)
     lengths = sorted(set(lengths or (trained, trained if warnings else trained // 2)))
     depths, counts = sorted(set(depths)), {"samples": samples, "digits": digits, "seed": seed, "max_new": max_new}

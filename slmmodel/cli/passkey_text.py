@@ -172,9 +172,17 @@ def evaluation_tasks(maker: TaskMaker, length: int, depth: float, samples: int, 
     return [maker.make(length, depth, key) for key in _evaluation_keys(maker, length, depth, samples, seed)]
 
 
+def evaluation_numbers(digits: int) -> int:
+    """How many different numbers of so many digits are for evaluation."""
+    return len(range(-(-(10 ** (digits - 1)) // KEY_CLASSES), -(-(10**digits) // KEY_CLASSES)))
+
+
 def _evaluation_keys(maker: TaskMaker, length: int, depth: float, samples: int, seed: int) -> list[str]:
-    random = Random(f"{seed}/{length}/{depth}")
-    return [maker.key(random) for _ in range(samples)]
+    """Different numbers: of the same task a second answer is the same. `samples`: at most `evaluation_numbers`."""
+    random, keys = Random(f"{seed}/{length}/{depth}"), dict[str, None]()
+    while len(keys) < samples:
+        keys[maker.key(random)] = None
+    return list(keys)
 
 
 def needed_ids(maker: TaskMaker, length: int, depth: float, samples: int, seed: int) -> int:
@@ -209,9 +217,12 @@ _TRIED_KEYS = 200
 """Numbers that are tried for the longest task: they differ in their ids."""
 
 
-def passkeys(text: Text, source: DataSource, seq_len: int, seed: str, delimiters: Delimiters) -> Generated:
+def passkeys(
+    text: Text, source: DataSource, seq_len: int, seed: str, delimiters: Delimiters, from_step: int | None = None
+) -> Generated:
     """The passkey documents of a source: at most `seq_len` ids, delimiters included, as a share of those of each block.
 
+    `from_step`: the first step of the stage whose own length `seq_len` is.
     Raises `InvalidConfig` for a template that is none, and where the documents are made, if they do not fit.
     """
     template = load_template(source.template) if source.template else None
@@ -222,12 +233,16 @@ def passkeys(text: Text, source: DataSource, seq_len: int, seed: str, delimiters
             shard, unscored = _shard(maker, seq_len, f"{seed}/{block}", n_ids, delimiters)
         except InvalidInput:
             random = Random(seed)
-            longest = max(maker.least(maker.key(random, training=True)) for _ in range(_TRIED_KEYS))
+            longest = max(maker.least(maker.key(random, training=True)) for _ in range(_TRIED_KEYS)) + _DELIMITERS
+            fact, fix = f"passkey tasks do not fit into sequences of {seq_len:,} ids", f"--set model.seq_len={longest}"
+            if from_step is not None:
+                fact = f"data.stages: {fact}, the seq_len from step {from_step:,} on"
+                fix = f"seq_len: {longest} in that stage"
             raise InvalidConfig(
-                f"passkey tasks do not fit into sequences of {seq_len:,} ids",
-                limit=f"{longest + _DELIMITERS:,} ids for the longest without any filler",
-                fix=f"--set model.seq_len={longest + _DELIMITERS} or more, or shorter sentences in a template",
-                option="model.seq_len",
+                fact,
+                limit=f"{longest:,} ids for the longest without any filler",
+                fix=f"{fix} or more, or shorter sentences in a template",
+                option="model.seq_len" if from_step is None else "data.stages",
             ) from None
         return shard._replace(unscored=unscored) if answers else shard
 

@@ -280,7 +280,7 @@ def _show(result: Mapping[str, Any], written: str) -> None:
         [
             one["task"],
             f"{one['exact']}/{one['samples']}",
-            "{:.0%} to {:.0%}".format(*one["interval"]),
+            "{:.1%} to {:.1%}".format(*one["interval"]),
             f"{one['commonest']:.0%}",
             f"{one['answer_ids_correct'] / one['answer_ids']:.0%}",
             "" if one["loss"] is None else f"{one['loss']:.3f}",

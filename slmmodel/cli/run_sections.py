@@ -87,7 +87,9 @@ def facts(subjects: Sequence[Subject]) -> Iterator[Block]:
             "validation": "",
             "ended": result.get("reason", "not finished"),
         }
-        bits = [line["val_bpb"] for line in (subject.curve.lines if subject.curve else []) if line.get("val_bpb")]
+        from slmmodel.training.status import comparable_validations
+
+        bits = [line["val_bpb"] for line in comparable_validations(subject.curve.lines if subject.curve else [])]
         if bits:
             found["validation"] = f"{bits[-1]:.4f} bits per byte; best {min(bits):.4f}"
         columns.append(found)

@@ -63,10 +63,10 @@ def with_passkeys(data: RunData, config: RunConfig) -> RunData:
         if given is None:
             return source
         assert isinstance(source, Mixture) and data.tokenizer is not None
-        seq_len = by_stage[number].seq_len or config.seq_len
-        text = Text(data.tokenizer, data.vocab)
+        stage, text = by_stage[number], Text(data.tokenizer, data.vocab)
+        seq_len, from_step = stage.seq_len or config.seq_len, stage.from_step if stage.seq_len else None
         seed = f"{config.run.seed}/{number}" if number else str(config.run.seed)
-        return source.with_generated(passkeys(text, given, seq_len, seed, source.delimiters))
+        return source.with_generated(passkeys(text, given, seq_len, seed, source.delimiters, from_step))
 
     stages = tuple(stage._replace(source=mixed(number, stage.source)) for number, stage in enumerate(data.stages))
     return replace(data, train=stages[0].source if stages else mixed(0, data.train), stages=stages)

@@ -489,16 +489,28 @@ def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
 
 
 def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
-    """Raises `OptionError` for another model of a run; a new run may have it, with all else as it was."""
-    changes = [text for text in sets if text.strip().startswith("model.")]
-    if not changes:
-        return
-    raise OptionError(
-        f"--set {changes[0].partition('=')[0]}: the model of a run does not change",
-        limit="settings of optim and run; another model begins with random weights",
-        fix=trained_anew(run, arguments_of_command()) or "slm train DATA -o NEW with another model",
-        option="set",
-    )
+    """Raises `OptionError` for another model or optimizer of a run; a new run may have it, with all else as it was."""
+    optimizer = str(run.config["optim"]["name"])
+    for text in sets:
+        name, value = (part.strip() for part in text.partition("=")[::2])
+        if name.startswith("model."):
+            kind, limit = "model", "settings of optim and run; another model begins with random weights"
+        elif name == "optim.name" and value != optimizer and _is_optimizer(value):
+            kind, limit = "optimizer", f"its checkpoints hold the state of {optimizer}, whose other settings may change"
+        else:
+            continue
+        raise OptionError(
+            f"--set {name}: the {kind} of a run does not change",
+            limit=limit,
+            fix=trained_anew(run, arguments_of_command()) or f"slm train DATA -o NEW with another {kind}",
+            option="set",
+        )
+
+
+def _is_optimizer(name: str) -> bool:
+    from slmmodel.optim import OPTIMIZERS
+
+    return name in OPTIMIZERS
 
 
 def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: str | None) -> None:

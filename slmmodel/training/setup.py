@@ -42,14 +42,15 @@ from slmmodel.errors import (
     OutputExists,
     SlmmodelError,
 )
-from slmmodel.files import make_folder, new_name, read_file, write_file
-from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular, locked
+from slmmodel.files import new_name, write_file
+from slmmodel.folder_lock import FolderHandle, check_in_place, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count
-from slmmodel.run_files import FINGERPRINT_FIELDS, VERSION
+from slmmodel.run_files import FINGERPRINT_FIELDS, VERSION, Counters
 from slmmodel.sizes import ceil_div, format_bytes, format_count
 from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
+from slmmodel.training.state import initial_state
 from slmmodel.training.trackers import check_trackers
 from slmmodel.yaml_files import to_yaml
 
@@ -347,14 +348,14 @@ def configure(
     return resolve({**before, **changed}, data.vocab, data.n_train_ids, device.type)[0], []
 
 
-def _absolute(data: str) -> str:
+def absolute(data: str) -> str:
     """A path that holds in every folder; words and names that are not paths stay as they are."""
     check_utf8(data)
     return str(Path(data).absolute()) if data not in ("", "auto", "none") and Path(data).exists() else data
 
 
 def _with_absolute_paths(data: DataConfig) -> DataConfig:
-    paths: dict[str, Any] = {name: _absolute(getattr(data, name)) for name in ("tokenizer", "val")}
+    paths: dict[str, Any] = {name: absolute(getattr(data, name)) for name in ("tokenizer", "val")}
     paths["cache"] = data.cache and str(Path(data.cache).absolute())
     stages = (stage.model_copy(update={"train": _absolute_sources(stage.train)}) for stage in data.stages)
     return data.model_copy(update={**paths, "train": _absolute_sources(data.train), "stages": tuple(stages)})
@@ -362,8 +363,8 @@ def _with_absolute_paths(data: DataConfig) -> DataConfig:
 
 def _absolute_sources(train: str | tuple[DataSource, ...]) -> str | tuple[DataSource, ...]:
     if isinstance(train, str):
-        return _absolute(train)
-    return tuple(source.model_copy(update={"path": _absolute(source.path)} if source.path else {}) for source in train)
+        return absolute(train)
+    return tuple(source.model_copy(update={"path": absolute(source.path)} if source.path else {}) for source in train)
 
 
 def make_loader(data: RunData, config: RunConfig, *, stage: StageData | None = None, pin: bool = False) -> Loader:
@@ -409,11 +410,12 @@ class RunCost:
     min_memory: int
     """Bytes that a step takes at least: see `min_memory_of`."""
 
-    def summary(self, config: RunConfig, steps: int | None) -> dict[str, Any]:
-        """The numbers of `--dry-run`; `steps` None (a time budget) leaves totals open."""
+    def summary(self, config: RunConfig, steps: int | None, begun: Mapping[str, Any]) -> dict[str, Any]:
+        """The numbers of `--dry-run`; `steps` None (a time budget) leaves totals open. `begun`: see `totals_of`."""
         totals: dict[str, Any] = dict.fromkeys(("tokens", "bytes", "epochs", "flops"))
         if steps is not None:
-            totals = {name: steps * self.per_step[name] for name in totals}
+            more = steps - begun["step"]
+            totals = {name: begun[name] + more * self.per_step[name] for name in totals}
             totals |= {name: round(totals[name]) for name in ("tokens", "bytes")}
         return {
             "arch": config.model["arch"],
@@ -570,10 +572,27 @@ def _smaller(config: RunConfig, fits: Callable[[RunConfig], bool], parameters: i
     return f"a smaller model, of {format_count(parameters)} parameters or less; slm info presets lists some"
 
 
-def steps_of(budget: Budget, per_step: Mapping[str, float], seconds_per_step: float = 0.0) -> int:
+def totals_of(counters: Counters, per_step: Mapping[str, float]) -> dict[str, Any]:
+    """The counters, with the epochs that their tokens are.
+
+    Steps do not count epochs: those before a branch may have had another batch.
+    """
+    return {**counters.model_dump(), "epochs": counters.tokens * per_step["epochs"] / per_step["tokens"]}
+
+
+def begun_with(fingerprint: Mapping[str, Any]) -> Counters:
+    """The counters with which a run began: of a branch those of its checkpoint, else zeros."""
+    counters = (fingerprint.get("parent") or {}).get("counters")
+    return initial_state().counters if counters is None else Counters.model_validate(counters)
+
+
+def steps_of(
+    budget: Budget, per_step: Mapping[str, float], seconds_per_step: float = 0.0, begun: Counters | None = None
+) -> int:
     """Steps that a budget pays for, rounded up, at least 1; `seconds_per_step` is needed for `time`.
 
-    Raises `InvalidConfig` where a step has none of what the budget counts.
+    `begun`: of a branch, what its checkpoint has spent; the rest pays for the steps after it.
+    Raises `InvalidConfig` where a step has none of what the budget counts, and `OptionError` where nothing is left.
     """
     cost = {**per_step, "time": seconds_per_step, "steps": 1.0}[budget.kind]
     if cost <= 0:
@@ -583,7 +602,12 @@ def steps_of(budget: Budget, per_step: Mapping[str, float], seconds_per_step: fl
             fix=(Argument("budget", "tokens=2M"),),
             option="run.budget",
         )
-    return max(1, math.ceil(budget.amount / cost - 1e-9))
+    if begun is None or not begun.step:
+        return max(1, math.ceil(budget.amount / cost - 1e-9))
+    more = math.ceil((budget.amount - budget.spent(totals_of(begun, per_step))) / cost - 1e-9)
+    if more <= 0:
+        raise no_step_left(budget, begun.step)
+    return begun.step + more
 
 
 # ---------------------------------------------------------------- fingerprints and new runs
@@ -675,26 +699,6 @@ def _replace_config(run: RunFolder, config: bytes) -> None:
     write_file(path, "".join(sums).encode(), run.handle)
 
 
-def branch(
-    source: str | Path,
-    step: int | None,
-    output: str | Path,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    data: str | None = None,
-    force: bool = False,
-) -> RunFolder:
-    """A new run that begins at a checkpoint of another (the newest with `step` None). Nothing is trained yet.
-
-    `settings` may change options of `optim` and `run`; the number of steps is then planned again. `data`: where the
-    training data of the run are now, if they were moved.
-    Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
-    """
-    parent, run = RunFolder.open(source), locate_run(Path(output), force=True)
-    with locked(run.path) as run.handle:
-        return _branch(parent, step, run, settings_of(settings or {}), data, force=force)
-
-
 def no_step_left(budget: Budget, step: int) -> OptionError:
     """The error for a budget that a checkpoint has spent."""
     return OptionError(
@@ -703,55 +707,3 @@ def no_step_left(budget: Budget, step: int) -> OptionError:
         fix=(Argument("budget", f"steps={2 * step}"), ", or an earlier ", Argument("step")),
         option="budget",
     )
-
-
-def _branch(
-    parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None, *, force: bool
-) -> RunFolder:
-    folder, output = parent.checkpoint(step), run.path
-    for stem in (checkpoint.MODEL, checkpoint.OPTIMIZER):
-        # Refused before anything is written, with another step.
-        checkpoint.read_tensors(folder, stem)
-    if run.path.resolve() == parent.path.resolve():
-        raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
-    config = configs.with_changes(parent.config, changes)
-    if data is not None:
-        config = config.model_copy(update={"data": config.data.model_copy(update={"train": _absolute(data)})})
-    state = checkpoint.read_train_state(folder)
-    budget, counters, steps = config.run.budget, state["counters"], parent.fingerprint.get("steps")
-    if budget.is_spent(counters) or (not changes and steps is not None and counters["step"] >= steps):
-        # The new run would end before its first step.
-        raise no_step_left(budget, counters["step"])
-    from_checkpoint = {"step": int(counters["step"]), "weights": checkpoint.weights_digest(folder)}
-    fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
-    if run.exists() and not force:
-        if all(run.fingerprint.get(name) == fingerprint[name] for name in ("parent", "config")):
-            # An interrupted branch of the same checkpoint: it is continued.
-            return run
-        raise OutputExists(
-            f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
-        )
-    if changes:
-        fingerprint["steps"] = None
-    vocab = parent.read(checkpoint.VOCAB)
-    tokenizer = None if parent.tokenizer is None else parent.read(checkpoint.TOKENIZER)
-    lines = parent.path / checkpoint.METRICS
-    check_regular(lines)
-    # Training says what is missing of them.
-    metrics = read_file(lines, int(state["metrics_length"])) if lines.exists() else b""
-    run.remove()
-    write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint), run.handle)
-    copy = run.checkpoints.folder / folder.name
-    make_folder(copy, run.handle)
-    for name in (*checkpoint.read_sums(folder), checkpoint.SUMS):
-        write_file(copy / name, read_file(folder / name), run.handle)
-    # They may have changed since `checkpoint` verified them.
-    checkpoint.verify_sums(copy)
-    if changes:
-        # The new number of steps replaces that of a time budget which the parent planned again.
-        state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
-        write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state), run.handle)
-        write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)), run.handle)
-    write_file(run.path / checkpoint.METRICS, metrics, run.handle)
-    run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
-    return run

@@ -123,8 +123,8 @@ CARD = """\
 A `{model[arch]}` model ({shape}; {parameters} parameters) over {model[n_vocab]:,} ids, sequence length \
 {model[seq_len]}.
 
-* trained on {text} of text in {result.tokens:,} tokens, {result.epochs:.2f} epochs, {result.steps:,} steps of \
-{run[batch_tokens]:,} tokens, {time}
+* trained on {text} of text in {result.tokens:,} tokens, {result.epochs:.2f} epochs, {result.step:,} steps of \
+{each_step:,.0f} tokens{on_average}, {time}
 * optimizer {optim[name]}, peak learning rate {optim[lr]:g}, schedule {optim[schedule][kind]}, seed {run[seed]}, \
 {result.precision}
 * ended because: {result.reason}
@@ -151,6 +151,9 @@ def model_card(config: Mapping[str, Any], result: RunResult) -> bytes:
         shape=", ".join(f"{name} {model[name]}" for name in sizes if name in model),
         parameters=format_count(result.parameters),
         text=format_bytes(result.bytes),
+        # A branch may have another batch than the steps before it; early stopping ends before the planned steps.
+        each_step=result.tokens / max(result.step, 1),
+        on_average=" on average" * (result.tokens != result.step * config["run"]["batch_tokens"]),
         time=format_time(result.seconds),
         result=result,
         more=more,

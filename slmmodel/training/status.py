@@ -145,7 +145,7 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
     else:
         assert beat is not None
         verdict, reason = _judge_alive(beat, pace, trend, recent, stale, now)
-    validated = [line for line in lines if line.get("val_bpb") is not None]
+    validated = comparable_validations(lines)
     best = min(validated, key=lambda line: line["val_bpb"], default={})
     norms = [line["grad_norm"] for line in recent if line.get("grad_norm") is not None]
     return RunStatus(
@@ -171,6 +171,14 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
         memory_norm=_newest(lines, "memory_norm"),
         memory_ids=_newest(lines, "memory_ids"),
     )
+
+
+def comparable_validations(lines: Sequence[Line]) -> list[Line]:
+    """The lines that were validated on the same targets as the last one; before a branch they may have been others."""
+    validated = [line for line in lines if line.get("val_bpb") is not None]
+    scored = [line.get("val_targets") for line in validated]
+    first = next((at for at in range(len(scored), 0, -1) if scored[at - 1] != scored[-1]), 0)
+    return validated[first:]
 
 
 def _newest(lines: Sequence[Line], field: str) -> Any:

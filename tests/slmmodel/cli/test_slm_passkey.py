@@ -298,6 +298,22 @@ def test_what_training_with_passkeys_refuses(folder, slm):
     assert fits
     line = ("train", "--set", sources("5%"), "--budget", "steps=1", "--preset", "cpu-demo", "-o", "fits")
     assert slm(*line, "--set", fits[1], code=0).code == 0
+    stage = "data.stages=[{from_step: 1}, {from_step: 2, seq_len: %d}]"
+    line = (
+        "train",
+        "--set",
+        sources("5%"),
+        "--budget",
+        "steps=3",
+        "--preset",
+        "cpu-demo",
+        "--set",
+        "model.seq_len=128",
+    )
+    err = slm(*line, "--set", stage % 64, "-o", "staged", code=2).err
+    says = r"data.stages: passkey tasks do not fit into sequences of 64 ids, the seq_len from step 2 on"
+    assert re.search(says + r"[^$]*fix:   seq_len: (\d+) in that stage or more", err), err
+    assert fits[1].partition("=")[2] in err and "--set" not in err.partition("fix:")[2]
     from slmmodel.trainer import train
 
     with pytest.raises(OptionError, match=r"data.train is a list of sources"):
@@ -367,6 +383,7 @@ def test_own_sentences(folder, slm):
         (("--lengths", "a"), 2, "takes lengths in ids such as 512,1K,4K"),
         (("--depths", "101"), 2, "takes per cents from 0 to 100"),
         (("--digits", "1"), 2, "--digits is 1"),
+        (("--digits", "2", "--samples", "14"), 2, "13 different numbers of 2 digits are for evaluation"),
         (("--ignore-memory",), 1, "the model has no memory to ignore, model.arch is llama"),
         (("--plot", "x.pdf"), 2, "is not a picture"),
     ],
@@ -374,6 +391,15 @@ def test_own_sentences(folder, slm):
 def test_wrong_options(folder, slm, options, code, says):
     assert says in slm("passkey", folder / "run", *options, code=code).err
     assert not list(Path().iterdir())
+
+
+def test_the_numbers_of_a_cell_differ(folder):
+    """The interval of a share takes samples for independent; the same task has the same answer."""
+    data = open_data(str(folder / "data"))
+    maker = passkey_text.TaskMaker(Text(folder / "tok.json", data.vocab), [], digits=2)
+    keys = [task.key for task in passkey_text.evaluation_tasks(maker, 256, 0.5, 13, 0)]
+    assert sorted(keys) == [str(number) for number in range(14, 99, 7)]
+    assert [passkey_text.evaluation_numbers(digits) for digits in (2, 3, 5)] == [13, 128, 12857]
 
 
 @pytest.mark.parametrize(("nats", "points"), [((1.0, 2.0), 1.0), ((2.0, 2.0), 0.5), ((2.0, 1.0), 0.0)])

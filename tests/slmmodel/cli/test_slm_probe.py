@@ -18,7 +18,7 @@ from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.cli import probe, prompts, result_files, result_sections  # noqa: E402
 from slmmodel.cli.probe import TASKS  # noqa: E402
 from slmmodel.evaluation.probing import distinct, found_in, ngrams, repeated, train_on_answers  # noqa: E402
-from slmmodel.evaluation.retrieval import recall  # noqa: E402
+from slmmodel.evaluation.retrieval import recall, wilson  # noqa: E402
 from slmtok.pages.sections import Table  # noqa: E402
 
 
@@ -91,6 +91,14 @@ def test_overlap_equals_a_search_by_sets() -> None:
     assert 0 < len(slow) < len(wanted)
     assert found_in(blocks, wanted) == slow
     assert found_in(blocks, []) == set()
+
+
+def test_an_interval_of_many_samples_is_not_shown_as_certain(capsys) -> None:
+    """Of 0 in 2,000 it ends at 0.19 %."""
+    counts = {"task": "addition", "exact": 0, "samples": 2000, "interval": list(wilson(0, 2000)), "commonest": 0.0}
+    one = counts | {"answer_ids_correct": 0, "answer_ids": 1, "loss": None, "example_as_ids": []}
+    probe._show({"probes": [one], "settings": {"steps": 1}, "digits_as_ids": []}, "probe.json")
+    assert "0.0% to 0.2%" in capsys.readouterr().out
 
 
 def test_probe_writes_a_file_and_leaves_the_run_alone(folder: Path, slm) -> None:

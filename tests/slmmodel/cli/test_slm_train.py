@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -231,6 +232,17 @@ def test_resume_and_branch(slm, data):
     assert small.weights(Path("a")) == small.weights(Path("b"))
     ran = slm("resume", "a", "--step", 3, "-o", "c", "--budget", "steps=4", "--set", "optim.lr=1e-4")
     assert ran.code == 0 and "step 4 of 4" in ran.out
+
+
+def test_another_optimizer_of_a_branch_is_refused_with_the_command_of_a_new_run(slm, data):
+    """Its state is not in the checkpoint, which is intact."""
+    assert slm("train", data, *SETTINGS, "--budget", "steps=2", "-o", "a").code == 0
+    other = {"adamw": "muon", "muon": "adamw"}[RunFolder.open("a").config["optim"]["name"]]
+    err = slm("resume", "a", "--step", 2, "-o", "b", "--set", f"optim.name={other}", "--budget", "steps=3", code=2).err
+    assert "--set optim.name: the optimizer of a run does not change" in err and not Path("b").exists()
+    fix = shlex.split(err.partition("fix:   slm ")[2])
+    assert slm(*fix, "--no-eval", code=0).code == 0
+    assert RunFolder.open("b").config["optim"]["name"] == other
 
 
 def test_a_run_whose_data_were_moved_is_scored_and_names_their_new_place(slm, data, tmp_path):

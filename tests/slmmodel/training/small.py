@@ -131,3 +131,9 @@ def spoil_tensor(path: Path, name: str) -> None:
     tensors = load_file(path)
     tensors[name] = tensors[name] + 0.01
     save_file(tensors, path, metadata={"format": "pt"})
+
+
+def write_state(checkpoint_folder: Path, state: dict[str, Any]) -> None:
+    """Replaces `train_state.json` of a checkpoint, with its sum."""
+    (checkpoint_folder / checkpoint.TRAIN_STATE).write_bytes(checkpoint.to_json(state))
+    write_sums(checkpoint_folder)

@@ -192,13 +192,19 @@ def test_a_time_budget_is_not_exceeded_where_steps_take_longer_than_the_probe_sa
 @pytest.mark.parametrize(
     ("seconds_per_step", "steps"), [(0.1, 600), (0.105, 571), (0.12, 500), (0.095, 600), (0.05, 1200)]
 )
-def test_a_time_budget_is_planned_again_where_it_would_be_exceeded_or_left_over(seconds_per_step, steps):
-    """60 seconds are at most 60: a few per cent too many steps are taken back, a few per cent may stay unused."""
-    counters = SimpleNamespace(step=450, seconds=450 * seconds_per_step)
+@pytest.mark.parametrize("begun", [0, 300])
+def test_a_time_budget_is_planned_again_where_it_would_be_exceeded_or_left_over(seconds_per_step, steps, begun):
+    """60 seconds are at most 60: a few per cent too many steps are taken back, a few per cent may stay unused.
+
+    The steps before a branch may have had a smaller batch: they say nothing of the time of later ones.
+    """
+    spent = begun * 0.01
+    counters = SimpleNamespace(step=450, seconds=spent + (450 - begun) * seconds_per_step)
     state = SimpleNamespace(steps=600, replanned=False, decay_steps=None, counters=counters)
-    budget = SimpleNamespace(kind="time", amount=60.0)
+    budget = SimpleNamespace(kind="time", amount=60.0 + spent - begun * seconds_per_step)
     trainer = SimpleNamespace(
         state=state,
+        begun=SimpleNamespace(step=begun, seconds=spent),
         schedule=Schedule(steps=600, decay=150),
         config=SimpleNamespace(run=SimpleNamespace(budget=budget)),
         world=SimpleNamespace(reduce=lambda how, values: values),

@@ -1,0 +1,126 @@
+"""`branch`: a new run that begins at a checkpoint of another, with other settings of `optim` and `run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from slmmodel import checkpoint, optim
+from slmmodel import config as configs
+from slmmodel.checkpoint import RunFolder
+from slmmodel.config import RunConfig, Settings, settings_of
+from slmmodel.data.strategies import strategy_of
+from slmmodel.errors import InvalidConfig, OptionError, OutputExists
+from slmmodel.files import make_folder, read_file, write_file
+from slmmodel.folder_lock import check_regular, locked
+from slmmodel.training import setup
+from slmmodel.yaml_files import to_yaml
+
+
+def branch(
+    source: str | Path,
+    step: int | None,
+    output: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    data: str | None = None,
+    force: bool = False,
+) -> RunFolder:
+    """A new run that begins at a checkpoint of another (the newest with `step` None). Nothing is trained yet.
+
+    `settings` may change options of `optim` and `run`; the number of steps is then planned again. `data`: where the
+    training data of the run are now, if they were moved.
+    Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
+    """
+    parent, run = RunFolder.open(source), setup.locate_run(Path(output), force=True)
+    with locked(run.path) as run.handle:
+        return _branch(parent, step, run, settings_of(settings or {}), data, force=force)
+
+
+def _branch(
+    parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None, *, force: bool
+) -> RunFolder:
+    folder, output = parent.checkpoint(step), run.path
+    for stem in (checkpoint.MODEL, checkpoint.OPTIMIZER):
+        # Refused before anything is written, with another step.
+        checkpoint.read_tensors(folder, stem)
+    if run.path.resolve() == parent.path.resolve():
+        raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
+    config = configs.with_changes(parent.config, changes)
+    _check_state(parent, config, changes)
+    if data is not None:
+        config = config.model_copy(update={"data": config.data.model_copy(update={"train": setup.absolute(data)})})
+    state = checkpoint.read_train_state(folder)
+    budget, counters, steps = config.run.budget, state["counters"], parent.fingerprint.get("steps")
+    if budget.is_spent(counters) or (not changes and steps is not None and counters["step"] >= steps):
+        # The new run would end before its first step.
+        raise setup.no_step_left(budget, counters["step"])
+    weights = checkpoint.weights_digest(folder)
+    from_checkpoint = {"step": int(counters["step"]), "weights": weights, "counters": counters}
+    fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
+    if run.exists() and not force:
+        if all(run.fingerprint.get(name) == fingerprint[name] for name in ("parent", "config")):
+            # An interrupted branch of the same checkpoint: it is continued.
+            return run
+        raise OutputExists(
+            f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
+        )
+    if changes:
+        fingerprint["steps"] = None
+    vocab = parent.read(checkpoint.VOCAB)
+    tokenizer = None if parent.tokenizer is None else parent.read(checkpoint.TOKENIZER)
+    lines = parent.path / checkpoint.METRICS
+    check_regular(lines)
+    # Training says what is missing of them.
+    metrics = read_file(lines, int(state["metrics_length"])) if lines.exists() else b""
+    run.remove()
+    write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint), run.handle)
+    copy = run.checkpoints.folder / folder.name
+    make_folder(copy, run.handle)
+    for name in (*checkpoint.read_sums(folder), checkpoint.SUMS):
+        write_file(copy / name, read_file(folder / name), run.handle)
+    # They may have changed since `checkpoint` verified them.
+    checkpoint.verify_sums(copy)
+    if changes:
+        # The new number of steps replaces that of a time budget which the parent planned again.
+        state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
+        state["cursor"] = _cursor_of_batches(state["cursor"], parent.config["run"]["batch_tokens"], config)
+        write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state), run.handle)
+        write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)), run.handle)
+    write_file(run.path / checkpoint.METRICS, metrics, run.handle)
+    run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
+    return run
+
+
+def _check_state(parent: RunFolder, config: RunConfig, changes: Settings) -> None:
+    """Raises `InvalidConfig` for a setting with which the state that a checkpoint holds cannot be loaded, and
+    `UnknownName`.
+    """
+    optim.check(config.optim)
+    before = RunConfig.model_validate(parent.config)
+    values: dict[str, tuple[Any, Any, str]] = {
+        "optim.name": (config.optim.name, before.optim.name, f"of {before.optim.name}")
+    }
+    if strategy_of(config.data.pack).carries_state and config.architecture.carries_state:
+        sizes = config.run.batch_tokens, before.run.batch_tokens
+        values["run.batch_tokens"] = (
+            *sizes,
+            f"that {before.batch_size} sequences carry (data.pack {config.data.pack})",
+        )
+    for name, (now, recorded, of) in values.items():
+        if now != recorded:
+            raise InvalidConfig(
+                f"{name} {now} cannot change in a run that continues: its checkpoints hold the state {of}",
+                where=changes[name].where,
+                limit=f"{name} {recorded}; other settings of optim and run may change",
+                fix=f"leave it out, or train a new run: slm train DATA --set {name}={now}",
+                option=name,
+            )
+
+
+def _cursor_of_batches(cursor: list[int], batch_tokens: int, config: RunConfig) -> list[int]:
+    """A cursor with `taken` in batches of `config`, where it counts batches of `batch_tokens` (`forms_batches`)."""
+    epoch, block, taken = cursor
+    is_counted = strategy_of(config.data.pack).forms_batches
+    return [epoch, block, taken * batch_tokens // config.run.batch_tokens if is_counted else taken]

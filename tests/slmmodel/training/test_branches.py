@@ -1,0 +1,138 @@
+"""A branch with another batch, budget or optimizer: what it counts, plans and compares follows from what was seen."""
+
+from __future__ import annotations
+
+import pytest
+import small
+
+from slmmodel.budget import BUDGETS
+from slmmodel.checkpoint import RunFolder, read_train_state
+from slmmodel.errors import InvalidConfig, OptionError, UnknownName
+from slmmodel.trainer import branch, dry_run, train
+from slmmodel.training.status import status
+
+STEP, BATCH, LARGER = 8, 64, 256
+PLAN = {"allow_mismatch": ["plan"]}
+
+
+@pytest.fixture(scope="module")
+def origin(data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("origin") / "run"
+    train(small.settings(data, data__pack="concat"), output=path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def ids_per_epoch(data):
+    numbers = dry_run(small.settings(data, data__pack="concat"))
+    return numbers["tokens"] / numbers["epochs"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BUDGETS if kind not in ("time", "steps")])
+@pytest.mark.parametrize("batch", [LARGER, 16])
+def test_a_branch_with_another_batch_spends_what_is_left_of_its_budget(
+    data, origin, ids_per_epoch, tmp_path, kind, batch
+):
+    whole = train(small.settings(data, data__pack="concat", run__budget__tokens=2560), output=tmp_path / "whole")
+    amount = {"epochs": 2560 / ids_per_epoch}.get(kind) or getattr(whole, kind)
+    branch(origin, STEP, tmp_path / "new", settings={"run.batch_tokens": batch, f"run.budget.{kind}": amount})
+    planned = dry_run({"run.threads": 1}, output=tmp_path / "new", **PLAN)
+    result = train({"run.threads": 1}, output=tmp_path / "new", **PLAN)
+    assert result.tokens == STEP * BATCH + (result.step - STEP) * batch
+    assert getattr(result, kind) == pytest.approx(amount, rel=0.12)
+    assert result.epochs == pytest.approx(result.tokens / ids_per_epoch)
+    assert (planned["steps"], planned["tokens"]) == (result.step, result.tokens)
+    assert planned["epochs"] == pytest.approx(result.epochs)
+    card = (tmp_path / "new" / "README.md").read_text()
+    mean = result.tokens / result.step
+    assert f"{result.epochs:.2f} epochs, {result.step:,} steps of {mean:,.0f} tokens on average" in card
+    assert f"steps of {BATCH} tokens, " in (tmp_path / "whole" / "README.md").read_text()
+
+
+def test_a_time_budget_pays_for_the_steps_after_the_branch(origin, tmp_path, monkeypatch):
+    seconds = read_train_state(RunFolder(origin).checkpoint(STEP))["counters"]["seconds"]
+    monkeypatch.setattr("slmmodel.training.step.TrainStep.seconds_per_step", lambda self, seconds: 0.5)
+    changes = {"run.batch_tokens": LARGER, "run.budget.time": seconds + 2, "optim.schedule.kind": "const"}
+    branch(origin, STEP, tmp_path / "new", settings=changes)
+    train({"run.threads": 1}, output=tmp_path / "new", **PLAN)
+    assert RunFolder(tmp_path / "new").fingerprint["steps"] == STEP + 4
+
+
+def test_a_budget_that_the_checkpoint_has_spent_in_epochs_is_refused(origin, ids_per_epoch, tmp_path):
+    spent = STEP * BATCH / ids_per_epoch
+    branch(origin, STEP, tmp_path / "new", settings={"run.batch_tokens": LARGER, "run.budget.epochs": spent})
+    with pytest.raises(OptionError, match="no step is left: step 8 has spent the budget epochs="):
+        train({"run.threads": 1}, output=tmp_path / "new", **PLAN)
+
+
+def test_a_cursor_of_batches_keeps_its_place_where_the_batch_changes(data, tmp_path):
+    """`bucket` counts batches: 8 of 64 ids are 2 of 256."""
+    origin = train(small.settings(data, data__pack="bucket"), output=tmp_path / "run").path
+    cursors = []
+    for batch in (BATCH, LARGER, 16):
+        changes = {"run.batch_tokens": batch, "run.budget.steps": 20}
+        made = branch(origin, STEP, tmp_path / f"of-{batch}", settings=changes)
+        cursors.append(read_train_state(made.checkpoint(STEP))["cursor"])
+    assert cursors == [[0, 0, 8], [0, 0, 2], [0, 0, 32]]
+
+
+@pytest.mark.parametrize("easy", [True, False])
+def test_a_validation_of_other_targets_begins_the_best_one_again(data, tmp_path, easy):
+    """With `eval_every: auto` the first documents are scored, with a number all of them."""
+    settings = small.settings(data, run__eval_every=0, run__patience=2, run__budget__steps=40, optim__lr=1e-9)
+    settings["optim.vector_lr"] = 0
+    first = train(settings, output=tmp_path / "run", report=small.stop_at(4))
+    assert first.reason == "terminated"
+    before = small.lines(tmp_path / "run")[-1]
+    # As where the documents scored until now are easier, or harder, than those that follow.
+    made = RunFolder(tmp_path / "run").checkpoints.path(first.step)
+    state = read_train_state(made)
+    factor = 0.5 if easy else 2.0
+    state |= {"best_bpb": state["best_bpb"] * factor}
+    small.write_state(made, state)
+    result = train(settings | {"run.eval_every": 5}, output=tmp_path / "run")
+    found = [line for line in small.lines(tmp_path / "run") if "val_bpb" in line]
+    after = [line for line in found if line["val_targets"] != before["val_targets"]]
+    assert before["val_targets"] < after[0]["val_targets"]
+    assert result.best_bpb == min(line["val_bpb"] for line in after)
+    assert result.step >= after[0]["step"] + 10
+    notes = [note for note in result.notes if "do not compare" in note]
+    assert len(notes) == 1 and f"step {after[0]['step']} scores {after[0]['val_targets']:,} targets" in notes[0]
+    shown = status(RunFolder.open(tmp_path / "run"))
+    assert (shown.best_bpb, shown.best_step) == (
+        result.best_bpb,
+        min(after, key=lambda line: line["val_bpb"])["step"],
+    )
+
+
+def test_the_same_targets_keep_the_best_one(data, tmp_path):
+    settings = small.settings(data, run__eval_every=2)
+    train(settings, output=tmp_path / "run", report=small.stop_at(5))
+    result = train(settings | {"run.eval_every": 3}, output=tmp_path / "run")
+    found = [line["val_bpb"] for line in small.lines(tmp_path / "run") if "val_bpb" in line]
+    assert result.best_bpb == min(found) and not any("do not compare" in note for note in result.notes)
+
+
+def test_a_card_of_early_stopping_names_the_steps_that_were_taken(data, tmp_path):
+    settings = small.settings(data, optim__lr=1e-9, run__patience=2, run__eval_every=1, run__budget__steps=30)
+    result = train(settings | {"optim.vector_lr": 0}, output=tmp_path / "run")
+    assert f" {result.step} steps of 64 tokens, " in (tmp_path / "run" / "README.md").read_text()
+
+
+def test_another_optimizer_is_refused_by_name(origin, tmp_path):
+    """Its state is not that of the checkpoint, which is intact."""
+    with pytest.raises(InvalidConfig, match=r"optim\.name muon cannot change .* hold the state of adamw"):
+        branch(origin, STEP, tmp_path / "new", settings={"optim.name": "muon"})
+    with pytest.raises(UnknownName, match="adamq"):
+        branch(origin, STEP, tmp_path / "new", settings={"optim.name": "adamq"})
+    assert not (tmp_path / "new").exists()
+    branch(origin, STEP, tmp_path / "new", settings={"optim.name": "adamw", "optim.lr": 1e-3})
+
+
+def test_another_batch_is_refused_where_its_sequences_carry_a_state(data, tmp_path):
+    settings = small.settings(data, data__pack="stateful", run__budget__steps=4)
+    train(small.recurrent(settings, "gru"), output=tmp_path / "run")
+    with pytest.raises(InvalidConfig, match=r"run\.batch_tokens 128 cannot change .* the state that 4 sequences carry"):
+        branch(tmp_path / "run", 4, tmp_path / "new", settings={"run.batch_tokens": 128, "run.budget.steps": 8})
+    assert not (tmp_path / "new").exists()
+    branch(tmp_path / "run", 4, tmp_path / "new", settings={"run.budget.steps": 8})
