@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
+from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import Unreadable
 from slmmodel.files import make_folder, open_file, translated_errors, write_file
@@ -209,7 +209,7 @@ def check_result(run: RunFolder, name: str = "result.json", *, option: str) -> N
 def identity(context: RunContext, step: int | None) -> dict[str, Any]:
     """The run, weights and tokenizer that a result belongs to."""
     config = context.model.config
-    model = {"weights": weights_digest(context.run.weights(step)), "arch": config.arch, "seq_len": config.seq_len}
+    model = {"weights": context.run.weights_digest(step), "arch": config.arch, "seq_len": config.seq_len}
     return {"path": str(context.run.path), "model": model, "tokenizer": context.vocab.fingerprint}
 
 
