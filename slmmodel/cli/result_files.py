@@ -87,7 +87,9 @@ _PROBE = schema.table(
                 **dict.fromkeys(("steps", "seed"), schema.integer()),
                 "digits": schema.integer(2, MAX_PROBE_DIGITS),
                 "lr": schema.number,
-            }
+            },
+            # Results of earlier releases have none.
+            {"threads": schema.integer(1)},
         ),
         "digits_as_ids": schema.array(schema.text),
         "probes": schema.array(
