@@ -162,7 +162,8 @@ def _resolved(
                 Argument("output"),
             )
         raise
-    return config, data, notes + setup.notes_on_ranks(config, world)
+    data, empty = setup.with_validation_text(config, data)
+    return config, data, notes + empty + setup.notes_on_ranks(config, world)
 
 
 @contextmanager
