@@ -1,0 +1,30 @@
+"""Words of `slm` that are typed or pasted with more than a command takes: signs of a shell and of an editor."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        (("train", "data", ""), "slm train data"),
+        (("sample", "run", "Once", "--max-new", "3", "#", "hello"), "slm sample run Once --max-new 3"),
+        (("eval", "run", "#", "bits", "per", "byte,", "once"), "slm eval run"),
+        (("train", "data", "-o", "r", "#", "without", "--budget,", "that"), "slm train data -o r"),
+        (("train", "data", "&&", "slm", "eval", "run"), "slm train data && slm eval run"),
+        (("sample", "run", "--prompt", "“Once", "upon", "a", "time”"), "slm sample run --prompt 'Once upon a time'"),
+        (("sample", "run", "“Once", "upon", "a", "time”"), "slm sample run 'Once upon a time'"),
+        (("slm", "train", "data"), "slm train data"),
+        (("slmtok", "pack", "a.txt"), "slmtok pack a.txt"),
+    ],
+)
+def test_the_line_that_was_meant(slm, tmp_path, words, fix):
+    err = slm(*words, code=2).err
+    assert err.splitlines()[-1].endswith(fix) and "fault of" not in err
+    assert "besides" in err or f"fix:   {fix}" in err
+
+
+def test_points_between_thousands(slm):
+    err = slm("sample", "run", "--max-new", "1.000", code=2).err
+    assert "fix:   --max-new 1000, or --max-new 1" in err
