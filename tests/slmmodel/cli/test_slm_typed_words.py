@@ -28,3 +28,12 @@ def test_the_line_that_was_meant(slm, tmp_path, words, fix):
 def test_points_between_thousands(slm):
     err = slm("sample", "run", "--max-new", "1.000", code=2).err
     assert "fix:   --max-new 1000, or --max-new 1" in err
+
+
+@pytest.mark.parametrize("more", [(), ("-t", "tok.json")])
+def test_the_files_of_packed_data_are_their_folder(slm, tmp_path, more):
+    (tmp_path / "data").mkdir()
+    for name in ("manifest.json", "train-00000.bin", "val-00000.bin"):
+        (tmp_path / "data" / name).write_text("{}")
+    err = slm("train", "data/train-00000.bin", "data/val-00000.bin", "-o", "run", *more, code=2).err
+    assert "fix:   slm train data -o run\n" in err
