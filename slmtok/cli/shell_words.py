@@ -39,8 +39,9 @@ def refuse_shell_words(ctx: click.Context, args: Sequence[str]) -> None:
     for at, word in enumerate(words):
         if word != _COMMENT and not _OPERATOR.fullmatch(word):
             continue
-        before = flags.get(words[at - 1]) if at else None
-        is_value = before is not None and not before.is_flag
+        before = words[at - 1] if at else ""
+        # Behind an option of another tool, too.
+        is_value = before.startswith("-") and "=" not in before and not (before in flags and flags[before].is_flag)
         if not is_value and not os.path.lexists(word) and not _may_be_text(ctx, args, at):
             _refuse(ctx, args, at)
 
