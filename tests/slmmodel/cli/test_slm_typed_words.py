@@ -28,6 +28,9 @@ def test_the_line_that_was_meant(slm, tmp_path, words, fix):
 def test_points_between_thousands(slm):
     err = slm("sample", "run", "--max-new", "1.000", code=2).err
     assert "fix:   --max-new 1000, or --max-new 1" in err
+    err = slm("train", "data", "--budget", "steps=1.000", code=2).err
+    assert "fix:   --budget steps=1000, or --budget steps=1\n" in err
+    assert "fix:   --budget tokens=20500\n" in slm("train", "data", "--budget", "tokens=20.500", code=2).err
 
 
 @pytest.mark.parametrize("more", [(), ("-t", "tok.json")])
