@@ -62,6 +62,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     Raises `OptionError` for words that would be read as something else than they mean.
     """
     args = ctx.meta["arguments"] = _divide_short(ctx, args)
+    _refuse_doubled_command(ctx, args)
     refuse_typography(ctx, args)
     refuse_shell_words(ctx, args)
     _refuse_option_as_value(ctx, args)
@@ -85,6 +86,14 @@ def _refuse(
 ) -> NoReturn:
     """Raises the error for a command line with `words` in the place of the given ones, and `more` behind the line."""
     raise OptionError(fact, where=ctx.command_path, limit=limit, fix=command_line(ctx, words) + more, option=option)
+
+
+def _refuse_doubled_command(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `slmtok train slmtok train FILE`, a line that was pasted behind its own beginning."""
+    begin = ctx.command_path.split()
+    if [*args[: len(begin)]] == begin and not os.path.lexists(args[0]):
+        fix = command_line(ctx, args[len(begin) :])
+        raise OptionError(f"{ctx.command_path!r} stands there twice", where=ctx.command_path, fix=fix)
 
 
 def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:

@@ -111,6 +111,7 @@ def test_words_of_a_shell_are_no_arguments(slmtok, here, leftovers, line, fix):
         "slmtok train a.txt --vocab 280": "slmtok train a.txt --vocab 280",
         "slm train data -o run": "slm train data -o run",
         "slmtok": "slmtok --help",
+        "train slmtok train a.txt --vocab 280": "slmtok train a.txt --vocab 280",
         f"train{NBSP}a.txt --vocab 280": "slmtok train a.txt --vocab 280",
     }.items(),
 )
