@@ -5,10 +5,12 @@ They come as arguments where no shell reads the line, as from `subprocess.run` w
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import takewhile
 from typing import NoReturn
 
@@ -52,18 +54,31 @@ def _may_be_text(ctx: click.Context, args: Sequence[str], at: int) -> bool:
         return False
     places = positional_params(ctx.command)
 
-    def given(words: Sequence[str]) -> list[str]:
-        values, rest, _ = ctx.command.make_parser(ctx).parse_args([*words])
-        return positional_in(values, rest, ctx)
-
     try:
+        given = _positional(ctx, args)
         if any(place.nargs == -1 for place in places):
-            texts = [word for word in given(args) if not os.path.exists(word)]  # noqa: PTH110
+            texts = [word for word in given if not os.path.exists(word)]  # noqa: PTH110
             return len(texts) <= 1
-        return len(given(args)) <= sum(place.nargs for place in places)
+        return len(given) <= sum(place.nargs for place in places)
     except click.UsageError:
         # An unknown option: in a comment, or for a message of its own.
         return args[at] != _COMMENT
+
+
+def _positional(ctx: click.Context, words: Sequence[str]) -> list[str]:
+    """The arguments among some words. Raises `click.UsageError`."""
+    values, rest, _ = ctx.command.make_parser(ctx).parse_args([*words])
+    return positional_in(values, rest, ctx)
+
+
+def _with_file(ctx: click.Context, args: Sequence[str]) -> list[str]:
+    """The words without `<`, where the file behind it has a place; else as they are: it is stdin."""
+    words, places = [word for word in args if word != "<"], positional_params(ctx.command)
+    with suppress(click.UsageError):
+        capacity = math.inf if any(place.nargs == -1 for place in places) else sum(place.nargs for place in places)
+        if not _takes_text(ctx.command) and len(_positional(ctx, words)) <= capacity:
+            return words
+    return [*args]
 
 
 def _takes_text(command: click.Command) -> bool:
@@ -75,7 +90,7 @@ def _refuse(ctx: click.Context, args: Sequence[str], at: int) -> NoReturn:
     """Raises the error for the word at this place."""
     word = args[at]
     if word == _COMMENT:
-        comment = f", and {shlex.join(args[at + 1 :])!r} behind it" if args[at + 1 :] else ""
+        comment = f", and {' '.join(args[at + 1 :])!r} behind it" if args[at + 1 :] else ""
         raise OptionError(
             f"'#' is an argument{comment}",
             where=ctx.command_path,
@@ -83,7 +98,7 @@ def _refuse(ctx: click.Context, args: Sequence[str], at: int) -> NoReturn:
             + "; a text with '#' in it is one argument, in quotes" * _takes_text(ctx.command),
             fix=command_line(ctx, args[:at]),
         )
-    line = " ".join(each if _OPERATOR.fullmatch(each) else shlex.quote(each) for each in args)
+    line = " ".join(each if _OPERATOR.fullmatch(each) else shlex.quote(each) for each in _with_file(ctx, args))
     raise OptionError(
         f"{word!r} is an argument, and only a shell reads it as a sign",
         where=ctx.command_path,

@@ -298,6 +298,7 @@ def _tokenizer_changed(name: str, context: click.Context) -> _Changed | None:
 
 def _thousands(text: str) -> int | None:
     """The number in `1 000`; None for `300 400`, each of which is a size, and for other text."""
+    # A no-break space is one, too.
     parts = text.split()
-    is_number = re.fullmatch(r"\d{1,3}( \d{3})+", text.strip()) is not None and int(parts[0]) > 0
+    is_number = re.fullmatch(r"\d{1,3}( \d{3})+", " ".join(parts)) is not None and int(parts[0]) > 0
     return int("".join(parts)) if is_number and min(map(int, parts)) < FIRST_LEARNED else None

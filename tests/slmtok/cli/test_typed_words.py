@@ -97,6 +97,7 @@ def test_texts_values_and_files_with_such_signs_are_what_they_are(slmtok, here, 
         "encode a.txt -t tok.json | head": "slmtok encode a.txt -t tok.json | head",
         "info tok.json 2>&1 | tee log": "slmtok info tok.json 2>&1 | tee log",
         "train a.txt --vocab 280 && slmtok info tok.json": "slmtok train a.txt --vocab 280 && slmtok info tok.json",
+        "info < tok.json": "slmtok info tok.json",
         "show tok.json hello # a word": "slmtok show tok.json hello",
     }.items(),
 )
@@ -123,12 +124,14 @@ def test_a_program_behind_the_program(slmtok, here, line, fix):
     ("option", "value", "fix"),
     [
         ("--vocab", "1.000", "--vocab 1000"),
+        ("--vocab", f"1{NBSP}000", "--vocab 1000"),
+        ("--vocab", "1\u202f000", "--vocab 1000"),
         ("--vocab", "1.024.000", "--vocab 1024000"),
         ("--min-count", "1.000", "--min-count 1000, or --min-count 1"),
         ("--max-docs", "1.500", "--max-docs 1500"),
         ("--max-bytes", "2.000", "--max-bytes 2000, or --max-bytes 2"),
     ],
 )
-def test_points_between_thousands(slmtok, here, option, value, fix):
+def test_signs_between_thousands(slmtok, here, option, value, fix):
     size = [] if option == "--vocab" else ["--vocab", "280"]
     assert fix_of(slmtok("train", "a.txt", *size, option, value, "-o", "t.json")) == fix
