@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from slmmodel.checks import missing_path
+
 
 @pytest.mark.parametrize(
     ("words", "fix"),
@@ -40,3 +42,13 @@ def test_the_files_of_packed_data_are_their_folder(slm, tmp_path, more):
         (tmp_path / "data" / name).write_text("{}")
     err = slm("train", "data/train-00000.bin", "data/val-00000.bin", "-o", "run", *more, code=2).err
     assert "fix:   slm train data -o run\n" in err
+
+
+def test_a_path_of_windows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts").mkdir()
+    error = missing_path("texts\\a.txt", "name another")
+    assert error.fix == "name another"
+    (tmp_path / "texts" / "a.txt").write_text("a cat")
+    error = missing_path("texts\\a.txt", "name another")
+    assert error.fix == "'texts/a.txt'" and "'/' divides folders here" in error.fact
