@@ -53,6 +53,8 @@ _OURS: dict[str, str] = {
 """Options with another name and the same values."""
 OUTPUTS = frozenset(["output", *(name for name, ours in _OURS.items() if ours == "output")])
 """Options of other libraries, and of commands, for the file of a result."""
+SEPARATORS = ("sep", "delimiter", "delim")
+"""Options for what stands between the columns of a table, or between texts."""
 _FIXES: dict[str, tuple[str, Message]] = {
     "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
     "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),
@@ -104,7 +106,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
     **dict.fromkeys(("shuffle_input_sentence", "train_extremely_large_corpus"), (_TRAINING, _ORDER)),
     **dict.fromkeys(("show_progress", "verbose"), (_TRAINING, _PROGRESS)),
     "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), ", which accepts fewer ids")),
-    **dict.fromkeys(("sep", "delimiter", "delim"), ("separator", _DELIMITER)),
+    **dict.fromkeys(SEPARATORS, ("separator", _DELIMITER)),
     "model_prefix": (_TRAINING, "leave it out; tok.save('tok.json') writes the tokenizer"),
     "dropout": (_TRAINING, "leave it out: slmtok pack --inference dropout:0.1 skips merges where text is encoded"),
     "self_test_sample_size": (
@@ -343,4 +345,7 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         path = value if isinstance(value, str) else "tok.json"
         return None, f"leave it out; tok.save({path!r}) writes the tokenizer"
     needed, fix = _FIXES.get(name, ("", None))
+    if name in SEPARATORS and needed in options and isinstance(value, str) and (len(value) > 1 or value == "\n"):
+        # Columns have one character between them, and texts a line feed or more.
+        return needed, (Setting(needed, value),)
     return None, fix if needed in options else None

@@ -542,10 +542,11 @@ def _remedy(flag: str, value: str | None, context: click.Context) -> str:
 
 def _foreign_option(name: str, value: str | None, command: click.Command) -> str | None:
     """The remedy for an option of another library; None for other names."""
-    from slmtok.foreign_options import foreign_option
+    from slmtok.foreign_options import SEPARATORS, foreign_option
+    from slmtok.option_values import parse_escapes
 
-    options = {param.name for param in command.params}
-    _, fix = foreign_option(name.lstrip("-").replace("-", "_"), value, options)
+    options, option = {param.name for param in command.params}, name.lstrip("-").replace("-", "_")
+    _, fix = foreign_option(option, parse_escapes(value) if value and option in SEPARATORS else value, options)
     text = None if fix is None else render(fix, flag_naming).replace(", --", " --")
     if text and value and name.endswith("dir") and text.startswith("--output "):
         return _file_in(value, command)
