@@ -63,6 +63,7 @@ FOREIGN_OPTIONS = {
     ),
 }
 """Options of other libraries: ours that means the same, and the fix, with `%` for the value, `CALL` for the call."""
+_WITH_NAMED = re.compile(r"but (\d+) positional arguments? \(and .*\) were given")
 _METHODS = {"forward": "run.model"}
 """What one calls, for methods whose name one does not write."""
 _PRECISION = "run.precision"
@@ -137,6 +138,8 @@ def _explained(
         fix = "give options by name"
         if "missing" in reason:
             fix = f"{_METHODS.get(name, name)}({', '.join(_completed(parameters, given, keywords))})"
+        # Python adds the number of options by name, which are right.
+        reason = _WITH_NAMED.sub(r"but \1 were given", reason)
         if moved := _by_name(parameters, given, keywords):
             kept, by_name = moved
             fix = f"{name}({', '.join(kept + by_name)})" if "missing" in reason else f"{fix}: {', '.join(by_name)}"
@@ -225,7 +228,9 @@ def _by_name(
 
     Such a value is one too many, or of another type than the default in its place. A tensor may be any option's.
     """
-    if not all(isinstance(value, os.PathLike) or value is None or _is_literal(value) for value in given):
+    if not all(
+        isinstance(value, os.PathLike) or value is None or _is_literal(value) or _is_tok(value) for value in given
+    ):
         return None
     places = [each for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
     options = [each for each in parameters if each.kind == Parameter.KEYWORD_ONLY and each.name not in keywords]
@@ -242,8 +247,14 @@ def _by_name(
             return None
         options.remove(option)
         # A folder that exists is no output: beside data it holds others, for validation.
-        named.append(f"{option.name}={ ({'data.val': value} if option.name == 'settings' else value)!r}")
+        shown = "tok" if _is_tok(value) else repr({"data.val": value} if option.name == "settings" else value)
+        named.append(f"{option.name}={shown}")
     return (kept, named) if named and all(len(each) <= MAX_SHOWN for each in kept + named) else None
+
+
+def _is_tok(value: object) -> bool:
+    """Whether a value is a tokenizer, which is the variable `tok` in a fix."""
+    return type(value).__name__ == "Tokenizer"
 
 
 def _takes(option: Parameter, value: object) -> bool:
