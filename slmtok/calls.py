@@ -218,13 +218,18 @@ def wrong_call(
         return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix=fix, option=twice)
     n_taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
     fix = _by_position(name, args, positional, keywords)
-    if not fix and len(options) == 1 and not keywords and len({*map(type, args)}) == 1:
-        fix = f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
-    elif not takes_any and not fix and [*options] == positional:
-        left_out = ", ".join(map(argument_text, args[len(positional) :]))
-        fix = f"{call_text(call, args[: len(positional)], keywords)}, without {left_out}"
+    if not takes_any and not fix and [*options] == positional:
+        fix = _of_each(call, args, len(positional), keywords)
     fix = fix or "give options by name"
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str, Any]) -> str:
+    """One call for each of several arguments of one type, where a function takes one; else the call without the rest."""
+    if n_taken == 1 and not keywords and len({*map(type, args)}) == 1:
+        return f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
+    left_out = ", ".join(map(argument_text, args[n_taken:]))
+    return f"{call_text(call, args[:n_taken], keywords)}, without {left_out}"
 
 
 def _all_unknown(
