@@ -11,7 +11,15 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmmodel.errors import Argument, Fix, WrongType, suggestion
-from slmmodel.foreign_names import BATCH_TOKENS, FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import (
+    BATCH_TOKENS,
+    DEFAULT_SEQ_LEN,
+    FOREIGN_VALUES,
+    SEQUENCES,
+    UNITS,
+    VOCAB_SIZES,
+    own_setting,
+)
 
 MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
@@ -179,7 +187,7 @@ def _unknown_options(
     first, *_ = errors = [unknown_option(call, option, value, named, names) for option, value in wrong.items()]
     for error, (option, value) in zip(errors, wrong.items(), strict=True):
         error.settings = settings if isinstance(settings, Mapping) else {}
-        if option in _SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
+        if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
             error.fact, error._fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
     parts = [each._fix for each in errors if isinstance(each._fix, tuple)]
     if len(parts) == len(errors) > 1:
@@ -191,9 +199,7 @@ def _unknown_options(
     return first
 
 
-_SEQUENCES = ("batch_size", "batch", "per_device_train_batch_size", "train_batch_size")
-"""Options of other libraries for the sequences of a step."""
-_SEQ_LEN, _DEFAULT_SEQ_LEN = "model.seq_len", 256
+_SEQ_LEN = "model.seq_len"
 
 
 def _count_of(value: object) -> int:
@@ -215,7 +221,7 @@ def _batch_of_ids(
     given |= {f"model.{name}": value for name, value in model.items()} if isinstance(model, Mapping) else {}
     named = next((_count_of(value) for name, value in given.items() if _SEQ_LEN in (name, own_setting(name))), 0)
     known = named or lengths.get(str(keywords.get("preset")), 0)
-    seq_len = known or _DEFAULT_SEQ_LEN
+    seq_len = known or DEFAULT_SEQ_LEN
     batch = Argument(BATCH_TOKENS, n_sequences * seq_len)
     fix: Fix = (batch,) if known else (Argument(_SEQ_LEN, seq_len), " ", batch)
     return f"{fact}; {BATCH_TOKENS} counts ids, here {n_sequences} sequences of {seq_len}", fix

@@ -33,6 +33,7 @@ from slmmodel.config_values import (
     PositiveCount,
     Section,
     as_list,
+    fix_of_all,
     joined_settings,
     meant_bool,
     meant_integer,
@@ -41,6 +42,7 @@ from slmmodel.config_values import (
     option,
     parse_word,
     resumable_option,
+    settings_meant,
     share_of_percent,
 )
 from slmmodel.data_config import DataConfig, is_other_value, names_path
@@ -444,22 +446,18 @@ def affects_weights(name: str) -> bool:
     return name not in OPTIONS or bool(cast(dict[str, Any], OPTIONS[name].json_schema_extra)["affects_weights"])
 
 
-_LEFT_OUT = ("remove it", "leave it out")
-
-
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with what to write for all of them."""
     valid = dict.fromkeys(names)
     known = list(dict.fromkeys([_PRESET, *valid, *model_options(settings)]))
     unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
     errors = [_unknown(name, settings[name], known) for name in unknown]
-    if not errors:
-        return
-    fixes = [str(error.fix) for error in errors]
-    if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes):
-        named = zip(unknown, fixes, strict=True)
-        errors[0].fix = "; ".join(f"remove {name}" if fix in _LEFT_OUT else f"{fix} for {name}" for name, fix in named)
-    raise errors[0]
+    if errors:
+        of_sets = {name: settings[name].value for name in unknown if settings[name].where.startswith("--set")}
+        values = {name: each.value for name, each in settings.items()}
+        meant = settings_meant(of_sets, known, values) if len(of_sets) == len(unknown) else None
+        errors[0].fix = meant or fix_of_all(unknown, [error._fix for error in errors])
+        raise errors[0]
 
 
 def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:

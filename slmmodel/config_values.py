@@ -5,13 +5,24 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from slmmodel.errors import Argument, Fix
+from slmmodel.foreign_names import (
+    BATCH_TOKENS,
+    DEFAULT_SEQ_LEN,
+    FOREIGN_VALUES,
+    SEQUENCES,
+    UNITS,
+    VOCAB_SIZES,
+    own_setting,
+)
+from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 
 
@@ -147,3 +158,48 @@ class Section(BaseModel):
     """Base of the sections of a configuration."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+_SEQ_LEN = "model.seq_len"
+_LEFT_OUT = ("remove it", "leave it out")
+
+
+def fix_of_all(unknown: Sequence[str], fixes: Sequence[Fix | None]) -> Fix | None:
+    """The fix for all settings that do not exist, of the one for each; the first one where it is no text."""
+    texts = [each for each in fixes if isinstance(each, str) and each.startswith(("write ", *_LEFT_OUT))]
+    if len(texts) < len(fixes) or len(fixes) == 1:
+        return fixes[0]
+    named = zip(unknown, texts, strict=True)
+    return "; ".join(f"remove {name}" if fix in _LEFT_OUT else f"{fix} for {name}" for name, fix in named)
+
+
+def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Mapping[str, Any]) -> str | None:
+    """The options `--set` that mean what those for settings of other trainers do; None where one has no such value.
+
+    given: all settings, whose ids of a sequence, or those of their preset, make ids of the sequences of a step.
+    """
+    ours = {name: _own_name(name, known) for name in unknown}
+    named = PRESETS.get(str(given.get("model.preset")))
+    lengths = [*(value for name, value in given.items() if _SEQ_LEN in (name, ours.get(name))), named and named.seq_len]
+    length = next((int(str(each)) for each in lengths if str(each).isdecimal()), None)
+    found: list[str] = []
+    if length is None and _SEQ_LEN in known and BATCH_TOKENS in ours.values():
+        # The preset depends on the data, and each has a length of its own.
+        length = DEFAULT_SEQ_LEN
+        found.append(f"{_SEQ_LEN}={length}")
+    for name, meant in ours.items():
+        value = str(unknown[name])
+        if meant == BATCH_TOKENS and name in SEQUENCES and length and value.isdecimal():
+            found.append(f"{meant}={int(value) * length}")
+        elif meant not in known or meant in (*UNITS, *VOCAB_SIZES) or not isinstance(unknown[name], str | int | float):
+            return None
+        else:
+            found.append(f"{meant}={FOREIGN_VALUES.get(meant, {}).get(value.lower(), value)}")
+    return " ".join(f"--set {shlex.quote(each)}" for each in found) or None
+
+
+def _own_name(name: str, known: Collection[str]) -> str:
+    """The one setting with this last name, else the one that means what that of another trainer does; "" for others."""
+    last = name.rpartition(".")[2]
+    alike = [each for each in known if each.rpartition(".")[2] == last]
+    return alike[0] if len(alike) == 1 else "" if alike else own_setting(name) or ""
