@@ -225,7 +225,7 @@ def wrong_call(
 
 
 def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str, Any]) -> str:
-    """One call for each of several arguments of one type, where a function takes one; else the call without the rest."""
+    """A call for each of several arguments of one type, where a function takes one; else the call without the rest."""
     if n_taken == 1 and not keywords and len({*map(type, args)}) == 1:
         return f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
     left_out = ", ".join(map(argument_text, args[n_taken:]))
