@@ -455,8 +455,9 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     if errors:
         of_sets = {name: settings[name].value for name in unknown if settings[name].where.startswith("--set")}
         values = {name: each.value for name, each in settings.items()}
-        meant = settings_meant(of_sets, known, values) if len(of_sets) == len(unknown) else None
-        errors[0].fix = meant or fix_of_all(unknown, [error._fix for error in errors])
+        fixes = [error._fix for error in errors]
+        is_plain = len(of_sets) == len(unknown) and all(str(fix).startswith("write ") for fix in fixes)
+        errors[0].fix = (is_plain and settings_meant(of_sets, known, values)) or fix_of_all(unknown, fixes)
         raise errors[0]
 
 

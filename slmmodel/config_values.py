@@ -193,8 +193,11 @@ def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Ma
             found.append(f"{meant}={int(value) * length}")
         elif meant not in known or meant in (*UNITS, *VOCAB_SIZES) or not isinstance(unknown[name], str | int | float):
             return None
+        elif (word := FOREIGN_VALUES.get(meant, {}).get(value.lower())) or parse_share(value) is not None:
+            found.append(f"{meant}={word or value}")
         else:
-            found.append(f"{meant}={FOREIGN_VALUES.get(meant, {}).get(value.lower(), value)}")
+            # A word of another trainer may be none of ours.
+            return None
     return " ".join(f"--set {shlex.quote(each)}" for each in found) or None
 
 

@@ -380,7 +380,7 @@ def open_documents(
         raise MissingInput(
             f"the data of the run are not at {path!r} any more",
             where=str(run.path),
-            fix=fix.replace("DATA", data_meant(run, path)),
+            fix=f"name them: {fix}" if (meant := data_meant(run, path)) == "DATA" else fix.replace("DATA", meant),
             path=path,
         )
     if on is not None and read is not None and is_text(on):

@@ -149,7 +149,7 @@ def test_data_that_were_moved_are_found_by_their_digest(slm, made: Path, tmp_pat
     slm("resume", "run", "--step", "1", "-o", "new", "--data", "data_moved", "--no-eval")
     slm("eval", "run", "--on", "data_moved")
     shutil.rmtree(here / "data_moved")
-    assert fix_of(slm("eval", "run", code=1).err) == "--on DATA"
+    assert fix_of(slm("eval", "run", code=1).err) == "name them: --on DATA"
 
 
 def test_a_split_of_a_text_is_a_part_of_it(slm, here: Path) -> None:
