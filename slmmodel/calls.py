@@ -11,7 +11,15 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmmodel.errors import Argument, Fix, WrongType, suggestion
-from slmmodel.foreign_names import BATCH_TOKENS, FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import (
+    BATCH_TOKENS,
+    DEFAULT_SEQ_LEN,
+    FOREIGN_VALUES,
+    SEQUENCES,
+    UNITS,
+    VOCAB_SIZES,
+    own_setting,
+)
 
 MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
@@ -63,6 +71,7 @@ FOREIGN_OPTIONS = {
     ),
 }
 """Options of other libraries: ours that means the same, and the fix, with `%` for the value, `CALL` for the call."""
+_WITH_NAMED = re.compile(r"but (\d+) positional arguments? \(and .*\) were given")
 _METHODS = {"forward": "run.model"}
 """What one calls, for methods whose name one does not write."""
 _PRECISION = "run.precision"
@@ -137,6 +146,8 @@ def _explained(
         fix = "give options by name"
         if "missing" in reason:
             fix = f"{_METHODS.get(name, name)}({', '.join(_completed(parameters, given, keywords))})"
+        # Python adds the number of options by name, which are right.
+        reason = _WITH_NAMED.sub(r"but \1 were given", reason)
         if moved := _by_name(parameters, given, keywords):
             kept, by_name = moved
             fix = f"{name}({', '.join(kept + by_name)})" if "missing" in reason else f"{fix}: {', '.join(by_name)}"
@@ -176,7 +187,7 @@ def _unknown_options(
     first, *_ = errors = [unknown_option(call, option, value, named, names) for option, value in wrong.items()]
     for error, (option, value) in zip(errors, wrong.items(), strict=True):
         error.settings = settings if isinstance(settings, Mapping) else {}
-        if option in _SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
+        if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
             error.fact, error._fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
     parts = [each._fix for each in errors if isinstance(each._fix, tuple)]
     if len(parts) == len(errors) > 1:
@@ -188,9 +199,7 @@ def _unknown_options(
     return first
 
 
-_SEQUENCES = ("batch_size", "batch", "per_device_train_batch_size", "train_batch_size")
-"""Options of other libraries for the sequences of a step."""
-_SEQ_LEN, _DEFAULT_SEQ_LEN = "model.seq_len", 256
+_SEQ_LEN = "model.seq_len"
 
 
 def _count_of(value: object) -> int:
@@ -212,7 +221,7 @@ def _batch_of_ids(
     given |= {f"model.{name}": value for name, value in model.items()} if isinstance(model, Mapping) else {}
     named = next((_count_of(value) for name, value in given.items() if _SEQ_LEN in (name, own_setting(name))), 0)
     known = named or lengths.get(str(keywords.get("preset")), 0)
-    seq_len = known or _DEFAULT_SEQ_LEN
+    seq_len = known or DEFAULT_SEQ_LEN
     batch = Argument(BATCH_TOKENS, n_sequences * seq_len)
     fix: Fix = (batch,) if known else (Argument(_SEQ_LEN, seq_len), " ", batch)
     return f"{fact}; {BATCH_TOKENS} counts ids, here {n_sequences} sequences of {seq_len}", fix
@@ -225,7 +234,9 @@ def _by_name(
 
     Such a value is one too many, or of another type than the default in its place. A tensor may be any option's.
     """
-    if not all(isinstance(value, os.PathLike) or value is None or _is_literal(value) for value in given):
+    if not all(
+        isinstance(value, os.PathLike) or value is None or _is_literal(value) or _is_tok(value) for value in given
+    ):
         return None
     places = [each for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
     options = [each for each in parameters if each.kind == Parameter.KEYWORD_ONLY and each.name not in keywords]
@@ -242,8 +253,14 @@ def _by_name(
             return None
         options.remove(option)
         # A folder that exists is no output: beside data it holds others, for validation.
-        named.append(f"{option.name}={ ({'data.val': value} if option.name == 'settings' else value)!r}")
+        shown = "tok" if _is_tok(value) else repr({"data.val": value} if option.name == "settings" else value)
+        named.append(f"{option.name}={shown}")
     return (kept, named) if named and all(len(each) <= MAX_SHOWN for each in kept + named) else None
+
+
+def _is_tok(value: object) -> bool:
+    """Whether a value is a tokenizer, which is the variable `tok` in a fix."""
+    return type(value).__name__ == "Tokenizer"
 
 
 def _takes(option: Parameter, value: object) -> bool:

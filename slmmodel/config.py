@@ -33,6 +33,7 @@ from slmmodel.config_values import (
     PositiveCount,
     Section,
     as_list,
+    first_of_unknown,
     joined_settings,
     meant_bool,
     meant_integer,
@@ -54,7 +55,6 @@ from slmmodel.errors import (
     SlmmodelError,
     Unreadable,
     first_fault,
-    first_unknown,
     of_another_trainer,
     suggestion,
     unknown_setting,
@@ -452,7 +452,7 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
     errors = [_unknown(name, settings[name], known) for name in unknown]
     if errors:
-        raise first_unknown(dict(zip(unknown, errors, strict=True)), settings)
+        raise first_of_unknown(dict(zip(unknown, errors, strict=True)), known, settings)
 
 
 def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from slmmodel.errors import Argument, Fix
+from slmmodel.errors import Argument, Fix, InvalidConfig, first_unknown
+from slmmodel.foreign_names import (
+    BATCH_TOKENS,
+    DEFAULT_SEQ_LEN,
+    FOREIGN_VALUES,
+    SEQUENCES,
+    UNITS,
+    VOCAB_SIZES,
+    own_setting,
+)
+from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 
 
@@ -147,3 +158,55 @@ class Section(BaseModel):
     """Base of the sections of a configuration."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+_SEQ_LEN = "model.seq_len"
+
+
+def first_of_unknown(
+    errors: Mapping[str, InvalidConfig], known: Collection[str], settings: Mapping[str, Any]
+) -> InvalidConfig:
+    """`first_unknown`, with the options `--set` for all of them where the command has them all and each has a value."""
+    of_sets = {name: settings[name].value for name in errors if settings[name].where.startswith("--set")}
+    is_plain = len(of_sets) == len(errors) and all(str(error.fix).startswith("write ") for error in errors.values())
+    values = {name: each.value for name, each in settings.items()}
+    meant = settings_meant(of_sets, known, values) if is_plain else None
+    error = first_unknown(errors, settings)
+    if meant is not None:
+        error.fix = meant
+    return error
+
+
+def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Mapping[str, Any]) -> str | None:
+    """The options `--set` that mean what those for settings of other trainers do; None where one has no such value.
+
+    given: all settings, whose ids of a sequence, or those of their preset, make ids of the sequences of a step.
+    """
+    ours = {name: _own_name(name, known) for name in unknown}
+    named = PRESETS.get(str(given.get("model.preset")))
+    lengths = [*(value for name, value in given.items() if _SEQ_LEN in (name, ours.get(name))), named and named.seq_len]
+    length = next((int(str(each)) for each in lengths if str(each).isdecimal()), None)
+    found: list[str] = []
+    if length is None and _SEQ_LEN in known and BATCH_TOKENS in ours.values():
+        # The preset depends on the data, and each has a length of its own.
+        length = DEFAULT_SEQ_LEN
+        found.append(f"{_SEQ_LEN}={length}")
+    for name, meant in ours.items():
+        value = str(unknown[name])
+        if meant == BATCH_TOKENS and name in SEQUENCES and length and value.isdecimal():
+            found.append(f"{meant}={int(value) * length}")
+        elif meant not in known or meant in (*UNITS, *VOCAB_SIZES) or not isinstance(unknown[name], str | int | float):
+            return None
+        elif (word := FOREIGN_VALUES.get(meant, {}).get(value.lower())) or parse_share(value) is not None:
+            found.append(f"{meant}={word or value}")
+        else:
+            # A word of another trainer may be none of ours.
+            return None
+    return " ".join(f"--set {shlex.quote(each)}" for each in found) or None
+
+
+def _own_name(name: str, known: Collection[str]) -> str:
+    """The one setting with this last name, else the one that means what that of another trainer does; "" for others."""
+    last = name.rpartition(".")[2]
+    alike = [each for each in known if each.rpartition(".")[2] == last]
+    return alike[0] if len(alike) == 1 else "" if alike else own_setting(name) or ""

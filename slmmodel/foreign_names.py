@@ -11,6 +11,10 @@ UNITS = {
 """Settings that other trainers have in another unit or form, each with its own."""
 VOCAB_SIZES = ("model.n_vocab", "model.padded_vocab")
 """Options of a model that the data decide."""
+SEQUENCES = ("batch_size", "batch", "per_device_train_batch_size", "train_batch_size")
+"""Options of other libraries for the sequences of a step."""
+DEFAULT_SEQ_LEN = 256
+"""Ids of a sequence in a fix, where nothing says how many."""
 FOREIGN_SETTINGS = {
     **dict.fromkeys(("vocab_size", "vocab", "n_vocab", "num_embeddings"), VOCAB_SIZES[0]),
     **dict.fromkeys(("learning_rate", "peak_lr", "matrix_lr"), "optim.lr"),

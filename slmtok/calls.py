@@ -209,7 +209,8 @@ def wrong_call(
     if is_merge and (in_memory := counts_in_memory(args[0] if args else keywords["paths"], free_name("all.counts"))):
         return in_memory
     if missing:
-        fix = OF_ROWS if name == "Ragged" else OF_TOKENIZER if name == "Tokenizer" else example
+        meant = pack_meant(args, keywords) if name == "pack" else None
+        fix = OF_ROWS if name == "Ragged" else OF_TOKENIZER if name == "Tokenizer" else meant or example
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=fix, option=missing[0])
     twice = next((each for each in positional[: len(args)] if each in keywords), None)
     if twice is not None:
@@ -218,10 +219,17 @@ def wrong_call(
     n_taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
     fix = _by_position(name, args, positional, keywords)
     if not takes_any and not fix and [*options] == positional:
-        left_out = ", ".join(map(argument_text, args[len(positional) :]))
-        fix = f"{call_text(call, args[: len(positional)], keywords)}, without {left_out}"
+        fix = _of_each(call, args, len(positional), keywords)
     fix = fix or "give options by name"
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str, Any]) -> str:
+    """A call for each of several arguments of one type, where a function takes one; else the call without the rest."""
+    if n_taken == 1 and not keywords and len({*map(type, args)}) == 1:
+        return f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
+    left_out = ", ".join(map(argument_text, args[n_taken:]))
+    return f"{call_text(call, args[:n_taken], keywords)}, without {left_out}"
 
 
 def _all_unknown(
@@ -286,8 +294,8 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
         made = call_text("slmtok.slice", args[:2], keywords) if name == "slice" else None
         made = made or _by_position(name, args[:2], positional, keywords)
         return made and f"{made}{_SAVED[name]}.save({argument_text(args[2])})"
-    if name == "Texts" and all(isinstance(each, str) for each in args):
-        return call_text("slmtok.Texts", [list(args)], {})
+    if name == "Texts":
+        return _texts_of(args)
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
         return f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own"
     if name == "slice" and all(isinstance(each, int) for each in args[1:]):
@@ -303,6 +311,15 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
     if name == "pack":
         return pack_meant(args, keywords)
     return _of_several_paths(name, args, keywords)
+
+
+def _texts_of(args: Sequence[Any]) -> str:
+    """The call of `Texts` with all texts of several arguments, each of which is a text or holds some."""
+    if all(isinstance(each, (str, bytes, list, tuple)) for each in args):
+        texts = [text for each in args for text in (each if isinstance(each, (list, tuple)) else [each])]
+        if not (call := call_text("slmtok.Texts", [texts], {})).endswith("(corpus)"):
+            return call
+    return "slmtok.Texts([*a, *b])"
 
 
 def _of_several_paths(name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> str | None:

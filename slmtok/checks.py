@@ -198,7 +198,9 @@ def check_text(x: object) -> Text:
         if isinstance(x, Mapping):
             one, many = text_in(x, "record"), texts_in(x, brackets=True)
             fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix
-        raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix=fix)
+        if is_missing(x):
+            fix = "tok.encode(text if isinstance(text, str) else '')"
+        raise WrongType(f"text must be str or bytes, not {type_shown(x)}", fix=fix)
     return found
 
 

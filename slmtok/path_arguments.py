@@ -47,7 +47,7 @@ def folder_meant(output: str) -> str | None:
 def inputs_and_output(paths: Paths) -> tuple[str | list[str], str | None]:
     """The inputs among paths by position, one alone or a list, and the output; None where each may be an input.
 
-    The output is the last path, where no file has its name: an input exists.
+    The output is the last path, where no file has its name: an input exists. A folder of packed data is no input.
     """
     names = [os.fspath(path) for path in paths]
     output = names.pop() if len(names) > 1 and not _may_exist(names[-1]) else None
@@ -81,4 +81,6 @@ def is_file_name(text: object) -> bool:
 
 def _may_exist(name: str) -> bool:
     """Whether a path exists, or names what is no file: a glob, or a data set of the Hub."""
+    if os.path.isfile(os.path.join(name, "manifest.json")):  # noqa: PTH113, PTH118
+        return False
     return os.path.exists(name) or name.startswith("hf:") or is_glob(name)  # noqa: PTH110

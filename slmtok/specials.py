@@ -564,6 +564,25 @@ def check_names(option: str, names: object) -> str | tuple[str, ...]:
     return tuple([name for name in names])  # noqa: C416
 
 
+_SPELLING = re.compile(r"<\|\w{1,64}\|>", re.ASCII)
+"""What most tokenizers spell specials like."""
+
+
+def foreign_spelling(text: str | bytes, specials: Specials) -> tuple[str, str | None] | None:
+    """The first part of a text that is spelled as a special of another tokenizer, and the role to give it.
+
+    None without such a part, and where the text has one of `specials` too. The role is None where no id is left for it.
+    """
+    if ("<|" if isinstance(text, str) else b"<|") not in text:  # type: ignore[operator]
+        return None
+    whole = text if isinstance(text, str) else text.decode("latin-1")
+    found = [*dict.fromkeys(_SPELLING.findall(whole))]
+    if not found or not specials.spellings.keys().isdisjoint(found):
+        return None
+    role = next(iter(spellings_meant(found[:1])))
+    return found[0], role if role in specials or specials.n_reserved else None
+
+
 def split_at_specials(text: str | bytes, spellings: dict[str, int]) -> list[str | bytes | int]:
     """The text split at every spelling, leftmost first, then longest: non-empty texts and ids, in order."""
     if isinstance(text, bytes):

@@ -267,13 +267,14 @@ class Tokenizer(metaclass=_NamesConstructors):
             raise WrongType(f"a word is a str, not {type(token).__name__}", fix="tok.token_to_id('␣the')")
         special = self.specials.spellings.get(token)
         found = self.token_id(unescape_token(token)) if special is None else special
-        if found is None and (meant := token.translate(_OF_GPT2)) != token:
+        if found is None and (meant := token.translate(_FOREIGN_SPACES)) != token:
             data = unescape_token(meant)
             meant_id = self.token_id(data)
             if meant_id is not None:
                 call = f"tok.token_to_id({escape_token(data)!r})"
+                writer = "SentencePiece's" if "▁" in token else "GPT-2's"
                 warn_caller(
-                    f"{token!r} is no token; its white space is written as in GPT-2's files: {call} is {meant_id}"
+                    f"{token!r} is no token; its white space is written as in {writer} files: {call} is {meant_id}"
                 )
         return found
 
@@ -513,9 +514,13 @@ class Tokenizer(metaclass=_NamesConstructors):
     def _encode_parts(self, x: Text, allow: AllowSpecial) -> list[Ids]:
         """The ids of each part of a text, split at allowed specials."""
         spellings = specials.allowed_spellings(self.specials, allow)
+        text = x if isinstance(x, str) else bytes(x)
+        if allow == "all" and (other := specials.foreign_spelling(text, self.specials)):
+            spelling, role = other
+            fix = f"; tok = tok.with_special({role!r}, {spelling!r}) makes one that has it" if role else ""
+            warn_caller(f"{spelling!r} of the text is no special token of this tokenizer and stays text{fix}")
         if not spellings:
             return [self._encoder.encode(x)]
-        text = x if isinstance(x, str) else bytes(x)
         return [
             self._ids(part) if isinstance(part, int) else self._encoder.encode(part)
             for part in specials.split_at_specials(text, spellings)
@@ -560,8 +565,8 @@ def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:
     return Tokenizer.from_bytes(read_limited(path, "tokenizer file"), source=str(path), verify=verify)
 
 
-_OF_GPT2 = str.maketrans("ĠĊĉ", " \n\t")
-"""White space as GPT-2's files write it."""
+_FOREIGN_SPACES = str.maketrans("ĠĊĉ▁", " \n\t ")
+"""White space as the files of GPT-2 and of SentencePiece write it."""
 
 
 def check_tokenizer(tokenizer: object) -> Tokenizer:

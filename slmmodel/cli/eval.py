@@ -35,6 +35,7 @@ from slmmodel.cli.options import POSITIVE, RESAMPLES, device_option, run_tokeniz
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import (
     begun_stages,
+    data_meant,
     note_changes,
     open_mixture_of,
     split_of_mixture,
@@ -379,11 +380,14 @@ def open_documents(
         raise MissingInput(
             f"the data of the run are not at {path!r} any more",
             where=str(run.path),
-            fix=f"name them: {fix}",
+            fix=f"name them: {fix}" if (meant := data_meant(run, path)) == "DATA" else fix.replace("DATA", meant),
             path=path,
         )
     if on is not None and read is not None and is_text(on):
         note_on_globs([on], read)
+    if on is not None and wanted in ("train", "val") and is_text(on):
+        part = "holds out" if wanted == "val" else "learns from"
+        note_of_command(f"--split {wanted} is the part of a text that training {part}; without it, all of {on} is read")
     reading = recorded(run) if on is None else read
     return open_ids_or_text(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
 

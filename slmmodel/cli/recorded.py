@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
@@ -10,7 +13,7 @@ from slmmodel.cli.text import is_text
 from slmmodel.config import RunConfig
 from slmmodel.data import RunData
 from slmmodel.data.source import TokenSource, check_tokenizer
-from slmmodel.errors import MissingInput
+from slmmodel.errors import MissingInput, SlmmodelError
 
 
 def open_mixture_of(run: RunFolder) -> RunData | None:
@@ -29,6 +32,25 @@ def missing_data(run: RunFolder) -> list[str]:
     sources = named if isinstance(named, list) else [named]
     paths = [each.get("path") if isinstance(each, dict) else each for each in sources]
     return [path for path in paths if isinstance(path, str) and not Path(path).exists() and not is_text(path)]
+
+
+def data_meant(run: RunFolder, path: str) -> str:
+    """The packed data of a run under another name than `path`: beside it, or in the working folder; else DATA."""
+    from slmmodel.data.opening import open_source
+
+    recorded = run.fingerprint.get("data")
+    for place in dict.fromkeys((Path(), Path(path).parent)):
+        with suppress(OSError):
+            folders = (each for each in islice(place.iterdir(), _MAX_SEEN) if (each / "manifest.json").is_file())
+            for folder in sorted(folders):
+                with suppress(SlmmodelError):
+                    if open_source(folder).digest == recorded:
+                        return shlex.quote(str(folder))
+    return "DATA"
+
+
+_MAX_SEEN = 1000
+"""Files of a folder that are looked at for data."""
 
 
 def split_of_mixture(run: RunFolder, data: RunData, split: str) -> TokenSource:

@@ -435,14 +435,14 @@ def resume(
 
 def _needs_new(run: RunFolder, step: int | None, data: str | None) -> OptionError:
     """The error for a step, or for changes, which need a new folder."""
-    from slmmodel.cli.recorded import missing_data
+    from slmmodel.cli.recorded import data_meant, missing_data
 
     fix = resumed_at(run, step, arguments_of_command())
     if step is not None:
         fact = f"--step {step} needs a new folder: {run.path} keeps its own steps"
         return OptionError(fact, fix=fix, option="step")
     if data is None and (missing := missing_data(run)):
-        fix += f" --data DATA; the data of the run, {', '.join(missing)}, are not there"
+        fix += f" --data {data_meant(run, missing[0])}; the data of the run, {', '.join(missing)}, are not there"
     return OptionError("--set, --budget and --force need a new run", fix=fix, option="set")
 
 
@@ -536,7 +536,7 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
 
 def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
     """The data of a run, or where they are now; None for plain packed data."""
-    from slmmodel.cli.recorded import open_mixture_of
+    from slmmodel.cli.recorded import data_meant, open_mixture_of
 
     opened = open_mixture_of(run)
     if opened is not None and data is not None:
@@ -549,7 +549,8 @@ def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
     if opened is not None:
         return opened
     path, recorded = data or str(run.config["data"]["train"]), str(run.config["data"]["train"])
-    elsewhere = "--data DATA names where they are now"
+    meant = "DATA" if Path(path).exists() else data_meant(run, recorded)
+    elsewhere = f"--data {meant}" + " names where they are now" * (meant == "DATA")
     if data is not None and (is_text(recorded) or Path(recorded).exists()):
         elsewhere = f"leave --data out: the data of the run, {recorded}, are in place"
     if not is_text(path) and not Path(path).exists():

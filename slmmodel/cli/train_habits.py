@@ -18,7 +18,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
 from slmmodel.cli.run_argument import resumed, resumed_at, run_among, trained_anew, without
 from slmmodel.config import OPTIONS, model_options
-from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import DEFAULT_SEQ_LEN, FOREIGN_SETTINGS, FOREIGN_VALUES, VOCAB_SIZES, own_setting
 from slmmodel.models import MODELS
 from slmmodel.models.presets import PRESETS, archs_named, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
@@ -29,7 +29,7 @@ from slmtok.file_kinds import is_run
 from slmtok.foreign_options import DIVIDING_SHARES, VALIDATION_FILES
 from slmtok.options import ReadOptions, option_specs
 
-_DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
+_DEFAULT_BATCH_SIZE = 16
 
 _LENGTHS = ("--context", "--block-size", "--max-seq-len")
 """What other trainers call `model.seq_len`."""
@@ -81,7 +81,7 @@ def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
     named = [PRESETS[name].seq_len for name in (text.rpartition("=")[2] for text in arguments) if name in PRESETS]
     foreign = _number(_LENGTHS, arguments)
     lengths = [*(int(text) for text in given if text.isdecimal()), *([foreign] if foreign else []), *named]
-    seq_len = lengths[0] if lengths else _DEFAULT_SEQ_LEN
+    seq_len = lengths[0] if lengths else DEFAULT_SEQ_LEN
     fix = f"--set run.batch_tokens={batch_size * seq_len}: {batch_size} sequences of {seq_len} ids"
     return fix if lengths else f"--set model.seq_len={seq_len} {fix}"
 

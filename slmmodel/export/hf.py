@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -254,13 +255,16 @@ def check_folder(folder: Path, *, force: bool) -> None:
 
     Beside a complete export, what a killed one left is removed.
     """
-    if folder.is_symlink() or (folder.exists() and not (folder / "receipt.json").is_file()):
+    is_empty = folder.is_dir() and not any(folder.iterdir())
+    other = next(name for number in count(2) if not Path(name := f"{folder}-{number}").exists())
+    if folder.is_symlink() or (folder.exists() and not is_empty and not (folder / "receipt.json").is_file()):
         # Replacing removes the folder, so it must be one of ours.
         what = "is a file, and an export is a folder" if folder.is_file() else "exists and is not an export"
-        raise OutputExists(f"output {str(folder)!r} {what}", fix="choose another -o", path=str(folder))
-    if folder.exists() and not force:
+        raise OutputExists(f"output {str(folder)!r} {what}", fix=f"-o {shlex.quote(other)}", path=str(folder))
+    if folder.exists() and not is_empty and not force:
         _remove_left(folder)
-        raise OutputExists(f"output {str(folder)!r} exists", fix="choose another -o, or pass --force", path=str(folder))
+        fix = f"-o {shlex.quote(other)}, or --force to replace it"
+        raise OutputExists(f"output {str(folder)!r} exists", fix=fix, path=str(folder))
     if not folder.parent.is_dir():
         fact = f"no folder {str(folder.parent)!r} for the output {folder.name!r}"
         raise MissingInput(fact, fix=f"mkdir -p {shlex.quote(str(folder.parent))}", path=str(folder.parent))

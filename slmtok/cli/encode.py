@@ -44,7 +44,7 @@ from slmtok.id_arrays import NOT_RAW, OFFSETS_SUFFIX, encode_files
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
-from slmtok.specials import spellings_meant
+from slmtok.specials import foreign_spelling, spellings_meant
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def encode(
             _explain_specials(error, tokenizer, flags, _names(allow_special))
             raise
         if settings().as_json and output is None:
-            return Outcome(job.collect(has_spans=offsets), warnings=_warnings(source, job))
+            return Outcome(job.collect(has_spans=offsets), warnings=_warnings(source, job, tokenizer))
         if output_format == "bin" and job.can_map(source) and not offsets and target != STDIO:
             job.write_mapped(source, target, force=force)
         elif is_array:
@@ -162,7 +162,7 @@ def encode(
     ids, documents = counted(job.totals["tokens"], "id"), counted(job.totals["documents"], "document")
     line = f"{output}: {ids} of {documents}, {format_bytes(job.totals['bytes'])}"
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
-    return Outcome(result, summary="" if target == STDIO else line, warnings=_warnings(source, job, array))
+    return Outcome(result, summary="" if target == STDIO else line, warnings=_warnings(source, job, tokenizer, array))
 
 
 def _find(source: str, read: ReadOptions) -> list[str]:
@@ -249,12 +249,17 @@ def _explain_specials(error: UnknownSpecial, tokenizer: str, flags: Sequence[str
         error.fix += f" {allowed}"
 
 
-def _warnings(source: str, job: EncodeJob, array: str | None = None) -> tuple[str, ...]:
-    """Warnings for zero bytes in the text, and for a file of records that is encoded as text.
+def _warnings(source: str, job: EncodeJob, tokenizer: str, array: str | None = None) -> tuple[str, ...]:
+    """Warnings for zero bytes, spellings that are no special, and a file of records that is encoded as text.
 
-    array: the format of an array on stdout, which has no document offsets.
+    tokenizer: its name. array: the format of an array on stdout, which has no document offsets.
     """
     zeros = tuple(unusual_warnings((0, 0, job.zeros)))
+    if job.foreign:
+        spelling, role = job.foreign
+        pair, output = shlex.quote(f"{role}={spelling}"), free_name("with-special.json")
+        fix = f"; slmtok set-special {shlex.quote(tokenizer)} {pair} -o {output} makes one that has it" if role else ""
+        zeros += (f"{spelling!r} of the text is no special token of the tokenizer and stays text{fix}",)
     if array and job.totals["documents"] > 1:
         documents = counted(job.totals["documents"], "document")
         with_file = again_with(f"-o {free_name(f'ids.{array}')}")
@@ -322,6 +327,8 @@ class EncodeJob:
     progress: Progress
     totals: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0, "tokens": 0})
     zeros: int = 0
+    foreign: tuple[str, str | None] | None = None
+    """Of `--allow-special all`: a spelling in the text that is no special, and the role to give it."""
 
     def __post_init__(self) -> None:
         """Raises `UnknownSpecial` for a name that the tokenizer does not have."""
@@ -348,6 +355,8 @@ class EncodeJob:
         bos, eos = self.bos, self.eos
         if self.allow:
             allow = "all" if "all" in self.allow else self.allow
+            for text in texts if allow == "all" else ():
+                self.foreign = self.foreign or foreign_spelling(text, self.tokenizer.specials)
             return (self.tokenizer.encode(text, bos=bos, eos=eos, allow_special=allow) for text in texts)
         return self.tokenizer.encode_batch(texts, threads=self.threads, bos=bos, eos=eos, progress=self.progress)
 

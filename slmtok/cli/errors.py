@@ -550,8 +550,8 @@ def _foreign_option(name: str, value: str | None, command: click.Command) -> str
     """The remedy for an option of another library; None for other names."""
     from slmtok.foreign_options import foreign_option
 
-    options = {param.name for param in command.params}
-    _, fix = foreign_option(name.lstrip("-").replace("-", "_"), value, options)
+    options, option = {param.name for param in command.params}, name.lstrip("-").replace("-", "_")
+    _, fix = foreign_option(option, value, options)
     text = None if fix is None else render(fix, flag_naming).replace(", --", " --")
     if text and value and name.endswith("dir") and text.startswith("--output "):
         return _file_in(value, command)

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 from unicodedata import category
 
-from slmtok.calls import argument_text, explains_calls
+from slmtok.calls import argument_text, explains_calls, warn_if_used_up
 from slmtok.checks import (
     PRESENT_TEXTS,
     U64,
@@ -153,6 +153,13 @@ def check_iterable(texts: object, call: str) -> Iterable[object]:
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise WrongType(f"{call} takes an iterable of texts, not one {type(texts).__name__}", fix=f"{call}([text])")
     return texts
+
+
+def checked_texts(texts: object, call: str) -> list[str]:
+    """`texts` as a list of str, with a warning for an iterator that was read before. Raises `WrongType`."""
+    found = list(map(check_str, check_iterable(texts, call)))
+    warn_if_used_up(texts, len(found))
+    return found
 
 
 def training_text(text: object, vocab_size: object) -> str:

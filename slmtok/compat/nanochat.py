@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from slmtok.compat._shared import check_iterable, check_str, explain_adapter, make_folder, read_folder, training_texts
+from slmtok.compat._shared import check_str, checked_texts, explain_adapter, make_folder, read_folder, training_texts
 from slmtok.errors import OptionError
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
@@ -111,7 +111,7 @@ class RustBPETokenizer:
         before, after = ([] if special is None else [self._id(special)] for special in (prepend, append))
         if isinstance(text, str):
             return before + self.tokenizer.encode_list(text) + after
-        rows = self.tokenizer.encode_batch(map(check_str, check_iterable(text, "encode")), threads=num_threads)
+        rows = self.tokenizer.encode_batch(checked_texts(text, "encode"), threads=num_threads)
         return [before + row + after for row in rows.to_lists()]
 
     __call__ = encode

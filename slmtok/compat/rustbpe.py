@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from slmtok.checks import check_int
 from slmtok.compat._shared import (
     UnknownToken,
-    check_iterable,
     check_str,
     check_vocab_size,
+    checked_texts,
     explain_adapter,
     learn_merges,
     raw_encoder,
@@ -79,7 +79,7 @@ class Tokenizer:
 
     def batch_encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of several texts, in order, encoded in parallel."""
-        return split_rows(*self._trained().encode_batch(list(map(check_str, check_iterable(texts, "batch_encode")))))
+        return split_rows(*self._trained().encode_batch(checked_texts(texts, "batch_encode")))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids. Raises `UnknownToken`, and `UnicodeDecodeError` for invalid UTF-8."""

@@ -80,7 +80,7 @@ def pack(
     `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents, of a `separator` that
     occurs nowhere, of bytes that are not UTF-8, of records left out and of `domains` without a file.
     """
-    _check_tokenizer(corpus, tokenizer, out, keywords, options)
+    _check_tokenizer(corpus, tokenizer, out, keywords | ({"force": True} if force else {}), options)
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
         fix = _call_of_texts(corpus, out, options, keywords, force=force) + _IN_MEMORY
         raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=_PATHS, fix=fix, option="corpus")
@@ -206,8 +206,11 @@ def _find(corpus: Any, options: PackOptions, call_of: Callable[[object], str]) -
 
 def _call_of_texts(corpus: object, out: object, options: object, keywords: dict[str, Any], *, force: bool) -> str:
     """The fix for texts in memory: they become records of a file, which the call packs."""
-    file, is_list = free_name("texts.jsonl"), isinstance(corpus, (list, tuple))
-    texts = argument_text(corpus, "texts") if is_list else "texts"
+    file = free_name("texts.jsonl")
+    texts = "texts"
+    if isinstance(corpus, (list, tuple)):
+        # One text alone may be too long to repeat.
+        texts = argument_text(corpus, "texts" if len(corpus) > 1 else "[text]")
     lines = f"json.dumps({{'text': text}}) + chr(10) for text in {texts}"
     kept = {name: value for name, value in keywords.items() if name not in _OF_OTHER_FILES}
     kept |= {"force": True} if force else {}

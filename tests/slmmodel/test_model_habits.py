@@ -688,7 +688,7 @@ def test_data_that_were_moved_are_named_to_evaluate(inside: Path) -> None:
             story.evaluate()
     finally:
         Path("away").rename("data")
-    assert caught.value.fix == "name them: run.evaluate('DATA'), with their path, or run.evaluate(slmtok.Texts(texts))"
+    assert caught.value.fix == "run.evaluate('away'), with their path, or run.evaluate(slmtok.Texts(texts))"
 
 
 def test_a_bare_number_may_count_batches_or_ids() -> None:

@@ -148,6 +148,7 @@ def test_a_path_is_scored_as_a_file(inside: Path) -> None:
         ('slmmodel.train("data", "new")', "give options by name: output='new'"),
         ('slmmodel.train(ShardLoader("data", seq_len=8, batch_size=2))', "data='data'"),
         ('slmmodel.train(slmtok.load("data"))', "data='folder'"),
+        ('app.train("data", slmtok.load("data"), output="new")', "give options by name: tokenizer=tok"),
         ('slmmodel.load("run", "cpu")', "give options by name: device='cpu'"),
         ('slmmodel.load("run").generate([1, 2], 5)', "give options by name: max_new_tokens=5"),
         ('slmmodel.load(slmmodel.load("run"))', "path='run'"),
@@ -157,7 +158,7 @@ def test_a_path_is_scored_as_a_file(inside: Path) -> None:
 )
 def test_what_an_argument_means(inside: Path, call: str, fix: str) -> None:
     before = sorted(inside.iterdir())
-    names = {"slmmodel": slmmodel, "slmtok": slmtok, "ShardLoader": ShardLoader}
+    names = {"slmmodel": slmmodel, "slmtok": slmtok, "app": app, "ShardLoader": ShardLoader}
     assert fix_of(lambda: eval(call, names)) == fix
     assert sorted(inside.iterdir()) == before
 

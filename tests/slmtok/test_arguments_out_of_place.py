@@ -43,6 +43,13 @@ def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
         ("slmtok.pack('a.txt', 'b.txt', tok, val='none')", "slmtok.pack(['a.txt', 'b.txt'], tok, 'data', val='none')"),
         ("slmtok.pack('a.txt', 'b.txt', 'tok.json', 'o')",
          "slmtok.pack(['a.txt', 'b.txt'], slmtok.load('tok.json'), 'o')"),
+        ("slmtok.pack('a.txt', 'o', tokenizer=tok)", "slmtok.pack('a.txt', tok, 'o')"),
+        ("slmtok.pack('a.txt', 'tok.json', 'packed', force=True)",
+         "slmtok.pack('a.txt', slmtok.load('tok.json'), 'packed', force=True)"),
+        ("slmtok.Texts(['a'], ['b'])", "slmtok.Texts(['a', 'b'])"),
+        ("slmtok.Texts(('a',), b'b')", "slmtok.Texts(['a', b'b'])"),
+        ("slmtok.Texts(a, b)", "slmtok.Texts([*a, *b])"),
+        ("tok.id_to_token(1, 2)", "[tok.id_to_token(each) for each in (1, 2)]"),
         ("slmtok.extend(tok, 'a.txt', 'b.txt', vocab_size=282)",
          "slmtok.extend(tok, slmtok.count(['a.txt', 'b.txt']), vocab_size=282)"),
         ("slmtok.extend('a.txt', 'b.txt', tok, vocab_size=282)",
@@ -71,7 +78,10 @@ def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
 )  # fmt: skip
 def test_paths_take_their_places(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
     counts = slmtok.count("a.txt")
+    slmtok.pack("a.txt", tok, "packed")
     names = {"tok": tok, "counts": counts, "a": counts, "b": slmtok.count("b.txt"), "tokenizers": [tok, tok]}
+    if "Texts(a" in call:
+        names |= {"a": {"x"}, "b": {"y"}}
     assert pasted(lambda: eval(call, {"slmtok": slmtok, **names}), WrongType, **names)[0] == fix
 
 

@@ -42,7 +42,7 @@ def fix_of(call) -> str | None:
         (lambda tok: tok.encode_batch(["a"]).pad(), "pad(tok.specials.pad)"),
         (lambda tok: tok.encode_batch(["a"]).pad(length=2), "pad(tok.specials.pad), without length"),
         (lambda tok: tok.encode_batch(["a"]).to_torch(padding=True), "pad=tok.specials.pad"),
-        (lambda tok: slmtok.pack("corpus.txt", tok), "slmtok.pack('corpus.txt', tok, 'out')"),
+        (lambda tok: slmtok.pack("corpus.txt", tok), "slmtok.pack('corpus.txt', tok, 'data')"),
         (lambda tok: slmtok.pack("corpus.txt", tok, output="data"), "out='data'"),
         (lambda tok: slmtok.slice(tok, vocab_size=280), "n_vocab=280"),
         (lambda tok: slmtok.train("corpus.txt", vocab=300), "vocab_size=300"),
@@ -114,7 +114,7 @@ def test_packing_texts_in_memory_has_a_call(bpe, tmp_path, monkeypatch, kind) ->
     corpus = kind("a dog ran. " * 30) if kind == "a cat sat. ".__add__ else kind(TEXTS)
     fix = fix_of(lambda: slmtok.pack(corpus, bpe, "data", separator="x", val="none", force=True))
     code, _, rest = re.split("(, if|; or tok)", fix, maxsplit=1)
-    exec(code, {"slmtok": slmtok, "tok": bpe, "texts": [corpus] if isinstance(corpus, str) else TEXTS})
+    exec(code, {"slmtok": slmtok, "tok": bpe, "text": corpus, "texts": TEXTS})
     splits = json.loads(Path("data/manifest.json").read_text())["splits"]
     assert splits["train"]["docs"] == (1 if isinstance(corpus, str) else len(TEXTS))
     assert Path("texts.jsonl").read_text() == "mine" and rest

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import slmtok
 from slmtok import errors
+from slmtok.compat import nanochat, rustbpe
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
 
@@ -207,3 +211,72 @@ def test_a_list_without_texts_and_one_that_is_read_twice_give_no_warning(tok: sl
     texts = slmtok.Texts(STORIES)
     assert slmtok.count(texts).documents == slmtok.count(texts).documents == 20
     assert len(tok.encode_batch([])) == 0 and slmtok.count(slmtok.Texts([])).documents == 0
+
+
+def test_an_adapter_warns_of_an_iterator_that_was_used_up_and_not_of_an_empty_list() -> None:
+    chat, rust = nanochat.RustBPETokenizer.train_from_iterator(gen(), 280), rustbpe.Tokenizer()
+    rust.train_from_iterator(gen(), 280)
+    for call in (chat.encode, rust.batch_encode):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert call([]) == []
+        with pytest.warns(UserWarning, match="the list_iterator gave no texts"):
+            call(iter([]))
+
+
+def test_a_separator_of_texts_is_not_that_of_columns(tok: slmtok.Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n\nthree")
+    for name in ("sep", "delimiter"):
+        with pytest.raises(errors.UnknownOption) as caught:
+            slmtok.pack(tmp_path / "a.txt", tok, tmp_path / "out", **{name: "\n\n"})
+        assert caught.value.fix == "separator='\\n\\n'"
+        with pytest.raises(errors.UnknownOption, match=r"fix:   leave it out: \.csv has commas"):
+            slmtok.pack(tmp_path / "a.txt", tok, tmp_path / "out", **{name: ","})
+    assert slmtok.count(tmp_path / "a.txt", separator="\n\n").documents == 3
+
+
+def test_all_specials_of_a_text_that_has_those_of_another_tokenizer(tok: slmtok.Tokenizer) -> None:
+    for text in ("hi <|endoftext|>", b"hi <|endoftext|>"):
+        fix = re.escape("stays text; tok = tok.with_special('eos', '<|endoftext|>') makes")
+        with pytest.warns(UserWarning, match=fix) as caught:
+            tok.encode(text, allow_special="all")
+        assert caught[0].filename == __file__
+    spelled = tok.with_special("eos", "<|endoftext|>")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert spelled.encode("<|endoftext|><|x|>", allow_special="all")[0] == tok.specials.eos
+        tok.encode("hi <|endoftext|>")
+        tok.encode("a <| b |>", allow_special="all")
+
+
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_a_missing_text_is_named(tok: slmtok.Tokenizer, value: Any) -> None:
+    with pytest.raises(errors.WrongType, match="a missing text") as caught:
+        tok.encode(value)
+    assert len(eval(str(caught.value.fix), {"tok": tok, "text": value})) == 0
+
+
+def test_white_space_of_sentencepiece_is_named(tok: slmtok.Tokenizer) -> None:
+    with pytest.warns(UserWarning, match=r"in SentencePiece's files: tok\.token_to_id\('␣the'\) is \d+"):
+        assert tok.token_to_id("▁the") is None
+
+
+def test_ids_are_not_read_from_the_header_of_a_file(
+    tok: slmtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(STORIES[0] * 300)
+    slmtok.pack("a.txt", tok, "data", val="none")
+    whole = np.memmap("data/train-00000.bin", dtype=np.uint16, mode="r")
+    ids = np.fromfile("data/train-00000.bin", dtype=np.uint16)
+    np.save("ids.npy", tok.encode(STORIES[0]))
+    array = np.memmap("ids.npy", dtype=np.uint16, mode="r")
+    for wrong in (whole, whole[:40], whole[1000:][:20], ids, array):
+        for call in (tok.decode, lambda row: tok.decode_batch([row])):
+            with pytest.raises(errors.WrongType, match="the ids begin in the header of") as caught:
+                call(wrong)
+            fix = str(caught.value.fix).partition(", whose ids")[0]
+            read = eval(fix, {"np": np, "path": "data/train-00000.bin"})
+            assert tok.decode(read, skip_special=True).startswith(STORIES[0])
+    begun = tok.decode(whole[2048:2060])
+    assert begun == tok.decode(ids[2048:2060]) == tok.decode(np.array(whole[2048:])[:12])

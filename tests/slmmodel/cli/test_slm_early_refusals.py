@@ -104,7 +104,12 @@ def test_data_that_moved_are_named_by_an_option(slm, here, made):
     data.rename(made / "moved")
     try:
         err = slm(*branch, code=1).err
-        assert "are not there" in err and "where: run\n" in err and "--data DATA" in err and not (here / "new").exists()
+        assert (
+            "are not there" in err
+            and "where: run\n" in err
+            and "  fix:   --data kept\n" in err
+            and not (here / "new").exists()
+        )
         # The new run knows where its data are, and so do the commands that follow.
         slm(*branch, "--data", "kept", "--no-eval", code=0)
         slm("eval", "new", "--no-baselines", code=0)
@@ -153,8 +158,8 @@ def test_data_that_were_moved_are_named_at_once(slm, tmp_path):
     shutil.move("data", "moved")
     assert "data not found at" in slm("doctor", "run", code=0).out
     fix = re.search(r"fix: +(slm resume .*?);", slm("resume", "run", "--budget", "steps=4", code=2).err)
-    assert fix and fix[1].endswith(" --data DATA")
-    assert slm(*fix[1].replace("DATA", "moved").split()[1:]).code == 0
+    assert fix and fix[1].endswith(" --data moved")
+    assert slm(*fix[1].split()[1:]).code == 0
 
 
 def test_a_working_folder_that_was_removed(tmp_path, made):
@@ -219,7 +224,8 @@ def test_inputs_are_checked_before_the_model(slm, here, monkeypatch):
     assert "nope.jsonl" in slm("pairs", "run", "nope.jsonl", code=1).err
     assert "--output is missing" in slm("export", "run", code=2).err
     for force in ([], ["--force"]):
-        assert "exists and is not an export" in slm("export", "run", "-o", "data", *force, code=1).err
+        error = slm("export", "run", "-o", "data", *force, code=1).err
+        assert "exists and is not an export" in error and "  fix:   -o data-2\n" in error
     assert "no folder 'a/b'" in slm("export", "run", "-o", "a/b/c", code=1).err and not Path("a").exists()
 
 

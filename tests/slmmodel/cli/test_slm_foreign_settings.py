@@ -65,6 +65,25 @@ def test_a_recurrent_model_has_a_size_of_its_state(arch, spelling, slm):
     assert "model.hidden_size" in error.partition("  fix:   ")[2]
 
 
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        ("batch_size=64 block_size=128", "run.batch_tokens=8192 model.seq_len=128"),
+        ("batch_size=64 model.seq_len=32", "run.batch_tokens=2048"),
+        ("batch_size=8", "model.seq_len=256 run.batch_tokens=2048"),
+        ("learning_rate=0.001 n_layer=1", "optim.lr=0.001 model.n_layers=1"),
+    ],
+)
+def test_values_of_foreign_settings_are_kept(given, fix, slm):
+    words = [word for each in given.split() for word in ("--set", each)]
+    error = slm("train", "data", "-o", "new", *words, code=2).err
+    meant = " ".join(f"--set {each}" for each in fix.split())
+    assert f"  fix:   {meant}\n" in error and not Path("new").exists()
+    for unclear in ("batch_size=auto", "learning_rate=0.1 nonsense=3", "vocab_size=300"):
+        words = [word for each in unclear.split() for word in ("--set", each)]
+        assert "fix:   --set" not in slm("train", "data", "-o", "new", *words, code=2).err
+
+
 NANOGPT = """# train a miniature character-level shakespeare model
 out_dir = 'out-shakespeare-char'
 eval_interval = 250 # keep frequent because we'll overfit

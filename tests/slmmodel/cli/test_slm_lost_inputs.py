@@ -138,3 +138,22 @@ def test_a_saved_data_set_of_ids_is_no_text(slm, here: Path) -> None:
         assert "error: 'ids' is a data set of ids, not of text: its column 'input_ids'" in ran.err
     assert f"slmtok vocab TOK --metadata > {Path('ids', 'vocab.json')}" in fix_of(ran.err)
     assert "a data set of ids" not in slm("train", "both", code=1).err
+
+
+def test_data_that_were_moved_are_found_by_their_digest(slm, made: Path, tmp_path: Path) -> None:
+    here = make_folder(tmp_path, "--set=run.save_every=1", "--no-eval")
+    shutil.copytree(made / "data4", here / "a4")
+    (here / "data").rename(here / "data_moved")
+    assert fix_of(slm("eval", "run", code=1).err) == "--on data_moved"
+    assert fix_of(slm("resume", "run", "--step", "1", "-o", "new", code=1).err) == "--data data_moved"
+    slm("resume", "run", "--step", "1", "-o", "new", "--data", "data_moved", "--no-eval")
+    slm("eval", "run", "--on", "data_moved")
+    shutil.rmtree(here / "data_moved")
+    assert fix_of(slm("eval", "run", code=1).err) == "name them: --on DATA"
+
+
+def test_a_split_of_a_text_is_a_part_of_it(slm, here: Path) -> None:
+    ran = slm("eval", "run", "--on", "text.txt", "--split", "val")
+    assert "note: --split val is the part of a text that training holds out" in ran.err
+    assert "is the part" not in slm("eval", "run", "--on", "text.txt").err
+    assert "is the part" not in slm("eval", "run", "--split", "val").err

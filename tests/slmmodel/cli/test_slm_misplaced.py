@@ -75,7 +75,7 @@ REFUSED = {
     "export run -o text.txt": (
         1,
         "output 'text.txt' is a file, and an export is a folder",
-        "fix:   choose another -o\n",
+        "fix:   -o text.txt-2\n",
     ),
     "eval run --check run2": (2, "--check run2 is a run, not a certificate", "fix:   slm eval run2 writes one\n"),
     "train data -o new --config run": (2, "'run' is a run, not a configuration", "fix:   --config run/config.yaml\n"),

@@ -368,15 +368,15 @@ OF_OTHER_TRAINERS = {
     "--nproc_per_node 2": "torchrun --nproc-per-node 2 -m slmmodel train data",
 }
 WRONG_SETTINGS = {
-    "batch_size=4": "write run.batch_tokens, which is in ids: sequences times ids of a sequence\n",
+    "batch_size=4": "--set model.seq_len=256 --set run.batch_tokens=1024\n",
     "model.batch_size=4": "write run.batch_tokens, which",
     "run.precision=torch.bfloat16": "--precision bf16\n",
-    "optim.learning_rate=1": "write optim.lr\n",
+    "optim.learning_rate=1": "--set optim.lr=1\n",
     "model.lr=1": "--set optim.lr=1\n",
     "model.name=mpt_causal_lm": "write model.arch\n",
     "run.name=first": "remove it\n",
     "optimizer.name=adamw": "--set optim.name=adamw\n",
-    "model.n_embd=32": "write model.d_model\n",
+    "model.n_embd=32": "--set model.d_model=32\n",
     "steps=5": "--set run.budget.steps=5\n",
     "run.budget=steps=5": "--set run.budget.steps=5\n",
     "optim.schedule=cosine": "name a setting of it, such as --set optim.schedule.kind=cosine\n",

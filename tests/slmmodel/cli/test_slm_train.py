@@ -251,7 +251,7 @@ def test_a_run_whose_data_were_moved_is_scored_and_names_their_new_place(slm, da
     trainer.train(settings, output="run", report=small.stop_at(3))
     shutil.copytree("run", "lost")
     Path("data").rename("moved")
-    assert "fix:   --data DATA names where they are now" in slm("resume", "run", code=1).err
+    assert "fix:   --data moved\n" in slm("resume", "run", code=1).err
     ran = slm("resume", "run", "--data", "moved", code=0)
     assert f"run/config.yaml names the data at their new place, {tmp_path / 'moved'}" in ran.err
     assert "bpb_total" in ran.out and Path("run/eval/val.json").is_file()

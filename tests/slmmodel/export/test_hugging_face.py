@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +144,13 @@ def test_folders_that_cannot_be_read(tmp_path: Path, changes: dict[str, Any]) ->
 def test_missing_and_existing_folders(tmp_path: Path) -> None:
     with pytest.raises(MissingInput):
         hf.load(tmp_path)
-    with pytest.raises(OutputExists):
-        hf.write(tmp_path, model("llama"), None)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/mine.txt").write_text("mine")
+    with pytest.raises(OutputExists, match="other-2"):
+        hf.write(tmp_path / "other", model("llama"), None)
+    shutil.rmtree(tmp_path / "other")
+    # An empty folder holds nothing that could be lost.
+    (tmp_path / "out").mkdir()
     hf.write(tmp_path / "out", model("llama"), None)
     hf.write(tmp_path / "out", model("gpt2"), None, {"tokenizer.json": b"{}"}, force=True)
     assert (tmp_path / "out/tokenizer.json").is_file()

@@ -53,6 +53,17 @@ def test_the_argument_behind_such_a_flag_stays(slmtok, here) -> None:
     assert fix == "slmtok decode --skip-special ids.txt -t tok.json"
 
 
+@pytest.mark.parametrize("value", ["\n\n", r"\n\n", "###"])
+def test_the_separator_of_texts(slmtok, here, value: str) -> None:
+    Path("three.txt").write_text("one\n\ntwo\n\nthree###four")
+    for option in ("--sep", "--delimiter"):
+        fix = fix_of(slmtok("count", "three.txt", "-o", "x.counts", option, value))
+        assert slmtok("count", "three.txt", "-o", "x.counts", *shlex.split(fix.removeprefix("use "))).code == 0
+        assert package.PretokenCounts.load("x.counts").documents == (2 if value == "###" else 3)
+        Path("x.counts").unlink()
+    assert fix_of(slmtok("count", "three.txt", "--sep", r"\t")).startswith("leave it out: .csv has commas")
+
+
 @pytest.mark.parametrize("option", ["--force-download", "--json-lines", "--quiet-mode=true"])
 def test_a_flag_of_one_word_is_not_read_into_another_option(slmtok, here, option: str) -> None:
     fix = fix_of(slmtok("vocab", "tok.json", "-o", "vocab.txt", option))

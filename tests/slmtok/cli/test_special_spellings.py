@@ -40,6 +40,15 @@ def test_spaces_around_the_sign_are_no_part_of_role_and_spelling(slmtok, here, g
     assert package.load("chat.json").specials.text("user") == "<|user|>"
 
 
+def test_all_specials_of_a_text_that_has_those_of_another_tokenizer(slmtok, here) -> None:
+    Path("b.txt").write_text("the <|endoftext|>")
+    ran = slmtok("encode", "b.txt", "-t", "tok.json", "--allow-special", "all")
+    fix = ran.err.partition("stays text; ")[2].removesuffix(" makes one that has it\n")
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    ran = slmtok("encode", "b.txt", "-t", "with-special.json", "--allow-special", "all")
+    assert ran.out.endswith(" 2\n") and ran.err == ""
+
+
 def test_spaces_in_training(slmtok, here) -> None:
     ran = slmtok("train", "a.txt", "--vocab", "280", "--special", "user = <|user|>", "-o", "new.json")
     assert ran.err.endswith("  fix:   --special 'user=<|user|>'\n")
