@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import operator
 import os
@@ -79,6 +80,16 @@ def place_of_missing(path: str | os.PathLike[str]) -> str:
     """Where a path does not exist, for an error: its folder, or the first folder of it that does not exist either."""
     lost = [each for each in Path(path).parents if not os.path.isdir(each)]  # noqa: PTH112
     return f"there is no folder {str(lost[-1])!r}" if lost else str(Path(path).parent)
+
+
+def similar_name(path: str | os.PathLike[str]) -> str | None:
+    """The fix for a missing path that names what lies in its folder under a similar name; None where nothing does."""
+    folder = Path(path).parent
+    try:
+        near = difflib.get_close_matches(Path(path).name, os.listdir(folder), n=1, cutoff=0.8)  # noqa: PTH208
+    except OSError:
+        return None
+    return f"check the name: there is {str(folder / near[0])!r}" if near else None
 
 
 def missing_path(path: str, fix: Fix) -> MissingInput:
