@@ -16,8 +16,9 @@ from slm_folder import TEXT, make_folder
 
 import slmmodel
 from slmmodel import app
-from slmmodel.errors import MissingInput
+from slmmodel.errors import InvalidInput, MissingInput
 from slmtok.errors import MissingInput as MissingFile
+from slmtok.file_content import content_of
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +50,36 @@ def run_line(slm, line: str, code: int = 0) -> str:
     return str(slm(*words[1:], code=code).err)
 
 
+def test_weights_of_a_run_are_no_data(slm, here: Path) -> None:
+    weights = str(Path("run", "model.safetensors"))
+    for line in ([weights], [weights, "-t", "tok.json"], [str(Path("run/checkpoints/step-2/model.safetensors"))]):
+        err = slm("train", *line, "-o", "new", code=2).err
+        assert "has weights of the run 'run', not text" in err and "pickle" not in err, err
+    assert fix_of(slm("train", weights, code=2).err) == "slm resume run continues a run; or name the text"
+    assert "has weights of the run 'run'" in slm("eval", "run", "--on", weights, code=2).err
+    shutil.copy(weights, "w.safetensors")
+    assert "is weights of a model (safetensors), not text" in slm("train", "w.safetensors", code=2).err
+    # A length of the header that begins as a pickle does.
+    for length in (0x0280, 0x0480, 0x1234):
+        content = content_of(length.to_bytes(8, "little") + b'{"__metadata__":{}}')
+        assert content is not None and "safetensors" in content.name
+
+
 def test_a_check_takes_no_baselines(slm, here: Path) -> None:
     slm("eval", "run", "--no-baselines", code=0)
     check = ["--check", str(Path("run/eval/val.json"))]
     assert "proven" in slm("eval", "run", "--no-baselines", *check, code=0).out
     assert "--check together with --baselines" in slm("eval", "run", "--baselines", *check, code=2).err
+
+
+def test_no_ids_are_answered_by_the_id_that_begins_a_document(slm, here: Path) -> None:
+    err = slm("logprobs", "run", "--ids", "", code=2).err
+    assert "error: --ids has no ids\n" in err and fix_of(err) == "name one or more: --ids 1 begins a document"
+    run = slmmodel.load("run")
+    for ids, scored in (([], "ids"), ([1], "ids"), ([300], "[300]")):
+        with pytest.raises(InvalidInput) as caught:
+            run.score(ids)
+        assert caught.value.fix == f"run.score([1] + {scored}), which begins a document"
 
 
 def test_a_similar_name_is_named(slm, here: Path) -> None:
