@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from slm_folder import TEXT, make_folder
 
 import slmmodel
 from slmmodel import app
+from slmmodel.cli.pairs import read_pairs
 from slmmodel.errors import InvalidInput, MissingInput
 from slmtok.errors import MissingInput as MissingFile
 from slmtok.file_content import content_of
@@ -70,6 +73,48 @@ def test_a_check_takes_no_baselines(slm, here: Path) -> None:
     check = ["--check", str(Path("run/eval/val.json"))]
     assert "proven" in slm("eval", "run", "--no-baselines", *check, code=0).out
     assert "--check together with --baselines" in slm("eval", "run", "--baselines", *check, code=2).err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the fix is a line of a POSIX shell")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.tsv", "The cat sat.\tCat the sat.\nA dog ran off.\tOff a dog ran.\n"),
+        ("p.csv", '"The cat, he sat.",Cat the sat he.\n"A dog, it ran.",Off a dog ran.\n'),
+        ("p.csv", "7,the cat sat on it,cat the on sat it\n8,a dog ran off,off a dog ran\n"),
+    ],
+)
+def test_a_table_of_pairs_without_a_header_keeps_its_first_row(slm, here: Path, name: str, content: str) -> None:
+    Path(name).write_text(content)
+    err = slm("pairs", "run", name, code=1).err
+    assert "is not JSON, but a row of a table without a header: " in err
+    convert, _, line = fix_of(err).partition(" && ")
+    line, is_right, _ = line.partition(", if the first sentence of a row should be the likelier one")
+    subprocess.run(convert, shell=True, check=True)
+    assert is_right and line == "slm pairs run p.jsonl"
+    first, second = read_pairs("p.jsonl", "sentence_good", "sentence_bad", None)
+    assert "cat" in first.good and "sat" in first.bad and second.good.lower().startswith("a dog")
+
+
+def test_a_header_of_pairs_stays_one(slm, here: Path) -> None:
+    for header in ("good\tbad", "good sentence\tbad sentence", "sentence_good\tsentence_bad"):
+        Path("p.tsv").write_text(f"{header}\nThe cat sat.\tCat the sat.\n")
+        assert "but the header of a table: " in slm("pairs", "run", "p.tsv", code=1).err
+
+
+def test_a_lost_vocabulary_is_written_again(slm, here: Path) -> None:
+    before = Path("run/vocab.json").read_bytes()
+    for edit in (Path.unlink, lambda path: path.write_bytes(before + b" ")):
+        edit(Path("run/vocab.json"))
+        err = slm("sample", "run", "--ids", "1", "--max-new", "1", code=1).err
+        line, _, rest = fix_of(err).partition(", or restore the file")
+        # Training cannot continue without the file.
+        assert ("--allow-mismatch files" in rest) == Path("run/vocab.json").exists()
+        subprocess.run([sys.executable, "-m", *shlex.split(line)], check=True, capture_output=True)
+        assert Path("run/vocab.json").read_bytes() == before
+    Path("data/vocab.json").unlink()
+    line, found, _ = fix_of(slm("train", "data", "-o", "new", code=1).err).partition(", or restore the file")
+    assert found and line.endswith(f"--metadata -o {Path('data/vocab.json')}")
 
 
 def test_no_ids_are_answered_by_the_id_that_begins_a_document(slm, here: Path) -> None:
