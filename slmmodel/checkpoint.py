@@ -56,7 +56,7 @@ from slmmodel.files import (
 from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
-from slmmodel.vocab import VocabMeta
+from slmmodel.vocab import VocabMeta, written_again
 
 if TYPE_CHECKING:
     import torch
@@ -786,10 +786,11 @@ def _largest_size(path: Path) -> int:
 
 def _differs(path: Path, fact: str | None = None) -> CorruptFile:
     """The error for a file that is not as its folder's sums have it. A run with lost weights still has checkpoints."""
-    fix, steps = "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
+    fix, steps = written_again(path) or "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
     is_weights = _TENSOR_FILE.fullmatch(path.name) is not None
     fix += f", or read a checkpoint: --step {steps[-1]}" if is_weights and steps else ""
-    fix += "" if is_weights else "; slm train and slm resume continue with --allow-mismatch files"
+    is_lost = path.name == VOCAB and not path.exists()
+    fix += "" if is_weights or is_lost else "; slm train and slm resume continue with --allow-mismatch files"
     return CorruptFile(
         fact or f"{path.name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
         where=str(path.parent),
