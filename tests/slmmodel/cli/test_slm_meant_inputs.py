@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from slm_folder import TEXT, make_folder
+from slm_folder import TEXT, TRAIN, make_folder
 
 import slmmodel
 from slmmodel import app
@@ -66,6 +66,61 @@ def test_weights_of_a_run_are_no_data(slm, here: Path) -> None:
     for length in (0x0280, 0x0480, 0x1234):
         content = content_of(length.to_bytes(8, "little") + b'{"__metadata__":{}}')
         assert content is not None and "safetensors" in content.name
+
+
+def test_other_data_of_a_finished_run_are_named_at_once(slm, here: Path) -> None:
+    for words in (["resume", "run"], ["resume", "run", "--budget", "steps=4"]):
+        for data in ("data3", "other.txt"):
+            err = slm(*words, "--data", data, code=1).err
+            assert f"--data {data}: the training data differ from the run's" in err
+            assert fix_of(err).startswith("leave --data out: the data of the run, ")
+    flags = shlex.split(fix_of(err).partition(", or ")[2])
+    err = slm("resume", "run", "--data", "data3", "--no-eval", *flags, code=1).err
+    run_line(slm, fix_of(err))
+    assert Path("run-2/model.safetensors").exists()
+    # The same data in another place are the data of the run, which awaits its scoring.
+    shutil.copytree("data", "copy")
+    slm("resume", "run", "--data", "copy", code=0)
+    assert Path("run/eval/val.json").exists()
+
+
+def test_settings_of_data_lead_to_a_new_run_that_keeps_the_rest(slm, here: Path) -> None:
+    branch = ["resume", "run", "-o", "new", "--budget", "steps=3", "--no-eval"]
+    for given in (["--set", "data.train=data3"], ["--set=data.train=data3"]):
+        err = slm(*branch, *given, code=2).err
+        assert "--set data.train: the data of a run, and how they are read, do not change" in err
+        config = Path("run", "config.yaml")
+        assert fix_of(err) == f"slm train data3 --config {config} -o new --budget steps=3 --no-eval"
+    run_line(slm, fix_of(err))
+    assert "steps: 3" in Path("new/config.yaml").read_text() and "data3" in Path("new/config.yaml").read_text()
+    err = slm(*branch[:3], "new2", *branch[4:], "--set", "data.train=other.txt", code=2).err
+    assert fix_of(err).startswith("slm train other.txt --config ") and " -t " in fix_of(err)
+    run_line(slm, fix_of(err))
+    err = slm(*branch[:3], "new3", *branch[4:], "--set", "data.pack=best_fit", code=2).err
+    assert fix_of(err).endswith(" -o new3 --budget steps=3 --no-eval --set data.pack=best_fit")
+    run_line(slm, fix_of(err))
+
+
+@pytest.mark.parametrize("setting", ["run.seed=3", "run.batch_tokens=32"])
+def test_a_setting_that_changes_the_sequences_is_named(slm, here: Path, setting: str) -> None:
+    branch = ["resume", "run", "-o", "new", "--budget", "steps=3", "--no-eval", "--set", setting]
+    err = slm(*branch, code=1).err
+    assert f"error: --set {setting}: each step of the run would take other sequences\n" in err
+    assert fix_of(err) == f"leave out --set {setting}, or --allow-mismatch plan" and not Path("new").exists()
+    slm(*branch, "--allow-mismatch", "plan", code=0)
+
+
+def test_a_larger_budget_of_an_unfinished_run_branches(slm, here: Path) -> None:
+    Path("run/result.json").unlink()
+    words = ["train", "data", "-o", "run", "--preset=cpu-demo", *TRAIN, "--no-eval", "--budget"]
+    err = slm(*words, "steps=3", code=2).err
+    assert "run.budget.steps=3 contradicts the run, which has 2" in err
+    line, found, _ = fix_of(err).partition(", or leave it out, another --output, or --force")
+    assert found and line == "slm resume run --budget steps=3 -o run-2"
+    run_line(slm, line)
+    # A checkpoint that has spent the budget has no step left.
+    assert fix_of(slm(*words, "steps=1", code=2).err).startswith("leave it out, another --output")
+    assert fix_of(slm(*words, "steps=3", "--set", "optim.lr=0.5", code=2).err).startswith("leave it out, another")
 
 
 def test_a_check_takes_no_baselines(slm, here: Path) -> None:
