@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checks import check_utf8, folder_of, place_of_missing
+from slmmodel.checks import check_utf8, folder_of, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
     CorruptFile,
@@ -56,7 +56,7 @@ from slmmodel.files import (
 from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
-from slmmodel.vocab import VocabMeta, written_again
+from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
     import torch
@@ -786,7 +786,7 @@ def _largest_size(path: Path) -> int:
 
 def _differs(path: Path, fact: str | None = None) -> CorruptFile:
     """The error for a file that is not as its folder's sums have it. A run with lost weights still has checkpoints."""
-    fix, steps = written_again(path) or "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
+    fix, steps = vocab_written_again(path) or "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
     is_weights = _TENSOR_FILE.fullmatch(path.name) is not None
     fix += f", or read a checkpoint: --step {steps[-1]}" if is_weights and steps else ""
     is_lost = path.name == VOCAB and not path.exists()

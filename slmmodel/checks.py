@@ -6,6 +6,7 @@ import difflib
 import errno
 import operator
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
@@ -95,6 +96,15 @@ def similar_name(path: str | os.PathLike[str]) -> str | None:
 def missing_path(path: str, fix: Fix) -> MissingInput:
     """The error for a path that does not exist."""
     return MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
+
+
+def vocab_written_again(path: Path) -> str | None:
+    """The fix for a lost or edited `vocab.json`: the command that writes it from the tokenizer beside it, if any is."""
+    tokenizer = path.with_name("tok.json")
+    if path.name != "vocab.json" or not tokenizer.is_file():
+        return None
+    words = ["slmtok", "vocab", str(tokenizer), "--metadata", "-o", str(path), *(["--force"] if path.exists() else [])]
+    return f"{shlex.join(words)}, or restore the file"
 
 
 def check_utf8(path: str | os.PathLike[str]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, model_validator
 
-from slmmodel.checks import check_type
+from slmmodel.checks import check_type, vocab_written_again
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable, WrongType
 from slmmodel.json_files import FaultError, Strict, exactly, parse_object, read_bounded, validated
 from slmmodel.sizes import round_up
@@ -25,18 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 64 << 20
-_NAME, _TOKENIZER = "vocab.json", "tok.json"
 FIXED_SPECIALS = MappingProxyType({"unk": 0, "bos": 1, "eos": 2, "pad": 3, "sep": 4, "mask": 5})
 N_SPECIAL, N_BYTES = 16, 256
-
-
-def written_again(path: Path) -> str | None:
-    """The fix for a lost or edited `vocab.json`: the command that writes it from the tokenizer beside it, if any is."""
-    tokenizer = path.with_name(_TOKENIZER)
-    if path.name != _NAME or not tokenizer.is_file():
-        return None
-    words = ["slmtok", "vocab", str(tokenizer), "--metadata", "-o", str(path), *(["--force"] if path.exists() else [])]
-    return f"{shlex.join(words)}, or restore the file"
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +87,7 @@ class VocabMeta:
             kind = MissingInput if isinstance(error, (FileNotFoundError, NotADirectoryError)) else Unreadable
             raise kind(
                 f"cannot read {str(path)!r}: {error.strerror or error}",
-                fix=written_again(Path(path)) or "name the folder that slmtok pack wrote; it holds a vocab.json",
+                fix=vocab_written_again(Path(path)) or "name the folder that slmtok pack wrote; it holds a vocab.json",
                 path=str(path),
             ) from error
         except FaultError as fault:

@@ -48,7 +48,7 @@ _TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
 """`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
 _SAFETENSORS = re.compile(rb".{5}\0{3}\{[\" ]", re.DOTALL)
 """The length of the header in 8 bytes, and its JSON. The length may begin as a pickle does."""
-SAFETENSORS = Content("weights of a model (safetensors)", "name the text")
+_TENSORS = Content("a file of tensors (safetensors)", "name the text")
 _MAGIC_NUMBERS = {
     b"\x7fELF": Content("an ELF program"),
     b"MZ\x90\0": Content("a Windows program"),
@@ -93,7 +93,7 @@ def content_of(head: bytes) -> Content | None:
     if _NUMPY_OF_INTEGERS.match(head):
         return _INTEGERS
     if _SAFETENSORS.match(head):
-        return SAFETENSORS
+        return _TENSORS
     for magic, content in _MAGIC_NUMBERS.items():
         if head.startswith(magic):
             return content

@@ -315,8 +315,9 @@ def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> N
     """Raises `OptionError` for a run, a checkpoint or weights of one, where data are meant; `fix` is that of a run."""
     folder = Path(path)
     if folder.suffix == ".safetensors" and folder.is_file() and (found := RunFolder(folder).enclosing):
+        is_model = folder.name.startswith("model")
         raise OptionError(
-            f"{path!r} has weights of the run {str(found[0])!r}, not {wanted}",
+            f"{path!r} {'has weights' if is_model else 'is a file'} of the run {str(found[0])!r}, not {wanted}",
             limit="text, packed data, or a file of ids",
             fix=fix.replace(shlex.quote(path), shlex.quote(str(found[0]))),
             option="data",

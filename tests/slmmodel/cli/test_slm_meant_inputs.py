@@ -7,7 +7,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(slm, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(slm: Callable[..., Any], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the folder, which is the working folder."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
@@ -47,13 +49,13 @@ def fix_of(err: str) -> str:
     return re.findall(r"^  fix:   (.*)$", err, re.MULTILINE)[0]
 
 
-def run_line(slm, line: str, code: int = 0) -> str:
+def run_line(slm: Callable[..., Any], line: str, code: int = 0) -> str:
     words = shlex.split(line)
     assert words[0] == "slm", line
     return str(slm(*words[1:], code=code).err)
 
 
-def test_weights_of_a_run_are_no_data(slm, here: Path) -> None:
+def test_weights_of_a_run_are_no_data(slm: Callable[..., Any], here: Path) -> None:
     weights = str(Path("run", "model.safetensors"))
     for line in ([weights], [weights, "-t", "tok.json"], [str(Path("run/checkpoints/step-2/model.safetensors"))]):
         err = slm("train", *line, "-o", "new", code=2).err
@@ -61,14 +63,14 @@ def test_weights_of_a_run_are_no_data(slm, here: Path) -> None:
     assert fix_of(slm("train", weights, code=2).err) == "slm resume run continues a run; or name the text"
     assert "has weights of the run 'run'" in slm("eval", "run", "--on", weights, code=2).err
     shutil.copy(weights, "w.safetensors")
-    assert "is weights of a model (safetensors), not text" in slm("train", "w.safetensors", code=2).err
+    assert "is a file of tensors (safetensors), not text" in slm("train", "w.safetensors", code=2).err
     # A length of the header that begins as a pickle does.
     for length in (0x0280, 0x0480, 0x1234):
         content = content_of(length.to_bytes(8, "little") + b'{"__metadata__":{}}')
         assert content is not None and "safetensors" in content.name
 
 
-def test_other_data_of_a_finished_run_are_named_at_once(slm, here: Path) -> None:
+def test_other_data_of_a_finished_run_are_named_at_once(slm: Callable[..., Any], here: Path) -> None:
     for words in (["resume", "run"], ["resume", "run", "--budget", "steps=4"]):
         for data in ("data3", "other.txt"):
             err = slm(*words, "--data", data, code=1).err
@@ -84,7 +86,7 @@ def test_other_data_of_a_finished_run_are_named_at_once(slm, here: Path) -> None
     assert Path("run/eval/val.json").exists()
 
 
-def test_settings_of_data_lead_to_a_new_run_that_keeps_the_rest(slm, here: Path) -> None:
+def test_settings_of_data_lead_to_a_new_run_that_keeps_the_rest(slm: Callable[..., Any], here: Path) -> None:
     branch = ["resume", "run", "-o", "new", "--budget", "steps=3", "--no-eval"]
     for given in (["--set", "data.train=data3"], ["--set=data.train=data3"]):
         err = slm(*branch, *given, code=2).err
@@ -102,7 +104,7 @@ def test_settings_of_data_lead_to_a_new_run_that_keeps_the_rest(slm, here: Path)
 
 
 @pytest.mark.parametrize("setting", ["run.seed=3", "run.batch_tokens=32"])
-def test_a_setting_that_changes_the_sequences_is_named(slm, here: Path, setting: str) -> None:
+def test_a_setting_that_changes_the_sequences_is_named(slm: Callable[..., Any], here: Path, setting: str) -> None:
     branch = ["resume", "run", "-o", "new", "--budget", "steps=3", "--no-eval", "--set", setting]
     err = slm(*branch, code=1).err
     assert f"error: --set {setting}: each step of the run would take other sequences\n" in err
@@ -110,7 +112,7 @@ def test_a_setting_that_changes_the_sequences_is_named(slm, here: Path, setting:
     slm(*branch, "--allow-mismatch", "plan", code=0)
 
 
-def test_a_larger_budget_of_an_unfinished_run_branches(slm, here: Path) -> None:
+def test_a_larger_budget_of_an_unfinished_run_branches(slm: Callable[..., Any], here: Path) -> None:
     Path("run/result.json").unlink()
     words = ["train", "data", "-o", "run", "--preset=cpu-demo", *TRAIN, "--no-eval", "--budget"]
     err = slm(*words, "steps=3", code=2).err
@@ -123,7 +125,7 @@ def test_a_larger_budget_of_an_unfinished_run_branches(slm, here: Path) -> None:
     assert fix_of(slm(*words, "steps=3", "--set", "optim.lr=0.5", code=2).err).startswith("leave it out, another")
 
 
-def test_a_check_takes_no_baselines(slm, here: Path) -> None:
+def test_a_check_takes_no_baselines(slm: Callable[..., Any], here: Path) -> None:
     slm("eval", "run", "--no-baselines", code=0)
     check = ["--check", str(Path("run/eval/val.json"))]
     assert "proven" in slm("eval", "run", "--no-baselines", *check, code=0).out
@@ -139,7 +141,9 @@ def test_a_check_takes_no_baselines(slm, here: Path) -> None:
         ("p.csv", "7,the cat sat on it,cat the on sat it\n8,a dog ran off,off a dog ran\n"),
     ],
 )
-def test_a_table_of_pairs_without_a_header_keeps_its_first_row(slm, here: Path, name: str, content: str) -> None:
+def test_a_table_of_pairs_without_a_header_keeps_its_first_row(
+    slm: Callable[..., Any], here: Path, name: str, content: str
+) -> None:
     Path(name).write_text(content)
     err = slm("pairs", "run", name, code=1).err
     assert "is not JSON, but a row of a table without a header: " in err
@@ -151,13 +155,13 @@ def test_a_table_of_pairs_without_a_header_keeps_its_first_row(slm, here: Path, 
     assert "cat" in first.good and "sat" in first.bad and second.good.lower().startswith("a dog")
 
 
-def test_a_header_of_pairs_stays_one(slm, here: Path) -> None:
+def test_a_header_of_pairs_stays_one(slm: Callable[..., Any], here: Path) -> None:
     for header in ("good\tbad", "good sentence\tbad sentence", "sentence_good\tsentence_bad"):
         Path("p.tsv").write_text(f"{header}\nThe cat sat.\tCat the sat.\n")
         assert "but the header of a table: " in slm("pairs", "run", "p.tsv", code=1).err
 
 
-def test_a_lost_vocabulary_is_written_again(slm, here: Path) -> None:
+def test_a_lost_vocabulary_is_written_again(slm: Callable[..., Any], here: Path) -> None:
     before = Path("run/vocab.json").read_bytes()
     for edit in (Path.unlink, lambda path: path.write_bytes(before + b" ")):
         edit(Path("run/vocab.json"))
@@ -172,7 +176,7 @@ def test_a_lost_vocabulary_is_written_again(slm, here: Path) -> None:
     assert found and line.endswith(f"--metadata -o {Path('data/vocab.json')}")
 
 
-def test_no_ids_are_answered_by_the_id_that_begins_a_document(slm, here: Path) -> None:
+def test_no_ids_are_answered_by_the_id_that_begins_a_document(slm: Callable[..., Any], here: Path) -> None:
     err = slm("logprobs", "run", "--ids", "", code=2).err
     assert "error: --ids has no ids\n" in err and fix_of(err) == "name one or more: --ids 1 begins a document"
     run = slmmodel.load("run")
@@ -182,7 +186,7 @@ def test_no_ids_are_answered_by_the_id_that_begins_a_document(slm, here: Path) -
         assert caught.value.fix == f"run.score([1] + {scored}), which begins a document"
 
 
-def test_a_similar_name_is_named(slm, here: Path) -> None:
+def test_a_similar_name_is_named(slm: Callable[..., Any], here: Path) -> None:
     near = "check the name: there is 'text.txt'"
     for line in ("eval run --on text9.txt", "eval run text9.txt", "train text9.txt", "train text9.txt -t tok.json"):
         assert fix_of(slm(*line.split(), code=1).err) == near, line
