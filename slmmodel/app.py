@@ -444,5 +444,6 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
         paths = [check_path(f"data[{at}]", path, "slmtok.Texts(texts)") for at, path in each] or paths
         return Corpus(text, [os.fspath(path) for path in paths], options)
     except MissingFile as error:
-        mention_texts(error, data, "slmtok.Texts(texts), if they are texts; else check the names")
+        single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
+        mention_texts(error, data, "slmtok.Texts(texts), if they are texts; else check the names", single_fix)
         raise

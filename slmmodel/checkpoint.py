@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checks import check_utf8, folder_of, place_of_missing
+from slmmodel.checks import check_utf8, folder_of, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
     CorruptFile,
@@ -779,10 +779,11 @@ def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
 
 def _differs(path: Path, fact: str | None = None) -> CorruptFile:
     """The error for a file that is not as its folder's sums have it. A run with lost weights still has checkpoints."""
-    fix, steps = "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
+    fix, steps = vocab_written_again(path) or "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
     is_weights = _TENSOR_FILE.fullmatch(path.name) is not None
     fix += f", or read a checkpoint: --step {steps[-1]}" if is_weights and steps else ""
-    fix += "" if is_weights else "; slm train and slm resume continue with --allow-mismatch files"
+    is_lost = path.name == VOCAB and not path.exists()
+    fix += "" if is_weights or is_lost else "; slm train and slm resume continue with --allow-mismatch files"
     return CorruptFile(
         fact or f"{path.name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
         where=str(path.parent),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import operator
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
@@ -81,11 +83,30 @@ def place_of_missing(path: str | os.PathLike[str]) -> str:
     return f"there is no folder {str(lost[-1])!r}" if lost else str(Path(path).parent)
 
 
+def similar_name(path: str | os.PathLike[str]) -> str | None:
+    """The fix for a missing path that names what lies in its folder under a similar name; None where nothing does."""
+    folder = Path(path).parent
+    try:
+        near = difflib.get_close_matches(Path(path).name, os.listdir(folder), n=1, cutoff=0.8)  # noqa: PTH208
+    except OSError:
+        return None
+    return f"check the name: there is {str(folder / near[0])!r}" if near else None
+
+
 def missing_path(path: str, fix: Fix) -> MissingInput:
     """The error for a path that does not exist."""
     if "\\" in path and os.path.lexists(meant := path.replace("\\", "/")):
         return MissingInput(f"no file or folder {path!r}: '/' divides folders here", fix=repr(meant), path=path)
     return MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
+
+
+def vocab_written_again(path: Path) -> str | None:
+    """The fix for a lost or edited `vocab.json`: the command that writes it from the tokenizer beside it, if any is."""
+    tokenizer = path.with_name("tok.json")
+    if path.name != "vocab.json" or not tokenizer.is_file():
+        return None
+    words = ["slmtok", "vocab", str(tokenizer), "--metadata", "-o", str(path), *(["--force"] if path.exists() else [])]
+    return f"{shlex.join(words)}, or restore the file"
 
 
 def check_utf8(path: str | os.PathLike[str]) -> None:

@@ -785,7 +785,8 @@ def with_changes(config: Mapping[str, Any], settings: Settings) -> RunConfig:
                 f"{name} cannot change in a run that continues",
                 where=given.where,
                 limit="settings of optim and run",
-                fix=f"leave it out, or train a new run: slm train DATA --set {name}={given.value}",
+                fix="leave it out, or train a new run: slm train "
+                + (f"{given.value}" if name == "data.train" else f"DATA --set {name}={given.value}"),
                 option=name,
             )
     check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])

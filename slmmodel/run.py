@@ -230,7 +230,10 @@ class Run:
         """
         row = check_ids(ids, self._of_text("score", ids), "run.score(each)")
         if len(row) < 2:
-            raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix="the special bos, then the ids")
+            begin = opening_ids(self.vocab)
+            scored = "ids" if row in ([], begin) else row
+            fix = f"run.score({begin} + {scored}), which begins a document" if begin else "give two ids or more"
+            raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix=fix)
         unknown = next((id for id in row if not 0 <= id < self.vocab.n_vocab), None)
         if unknown is not None:
             limit, fix = f"ids 0 to {self.vocab.n_vocab - 1}", "encode the text with the tokenizer of the run"

@@ -163,9 +163,17 @@ def _resolved(
                 " to train again: the run was not finite; or another ",
                 Argument("output"),
             )
+        elif run_before is not None and isinstance(error._fix, tuple) and _is_of_budget(error.fields.get("names")):
+            as_new = setup.with_other_budget(given, run_before)
+            error.fix = (*([f"{as_new}, or "] if as_new else []), *error._fix)
         raise
     data, empty = setup.with_validation_text(config, data)
     return config, data, notes + empty + setup.notes_on_ranks(config, world)
+
+
+def _is_of_budget(names: object) -> bool:
+    """Whether these are names of settings, and all of the budget."""
+    return isinstance(names, list) and all(str(name).startswith("run.budget.") for name in names)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, model_validator
 
-from slmmodel.checks import check_type
+from slmmodel.checks import check_type, vocab_written_again
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable, WrongType
 from slmmodel.json_files import FaultError, Strict, exactly, parse_object, read_bounded, validated
 from slmmodel.sizes import round_up
@@ -87,7 +87,7 @@ class VocabMeta:
             kind = MissingInput if isinstance(error, (FileNotFoundError, NotADirectoryError)) else Unreadable
             raise kind(
                 f"cannot read {str(path)!r}: {error.strerror or error}",
-                fix="name the folder that slmtok pack wrote; it holds a vocab.json",
+                fix=vocab_written_again(Path(path)) or "name the folder that slmtok pack wrote; it holds a vocab.json",
                 path=str(path),
             ) from error
         except FaultError as fault:

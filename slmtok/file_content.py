@@ -46,6 +46,9 @@ _NUMPY_OF_INTEGERS = re.compile(rb"\x93NUMPY.{2,8}\{'descr': '[<>|=][iu]", re.DO
 CHECKPOINT = Content("a checkpoint of PyTorch", "name the text")
 _TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
 """`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
+_SAFETENSORS = re.compile(rb".{5}\0{3}\{[\" ]", re.DOTALL)
+"""The length of the header in 8 bytes, and its JSON. The length may begin as a pickle does."""
+_TENSORS = Content("a file of tensors (safetensors)", "name the text")
 _MAGIC_NUMBERS = {
     b"\x7fELF": Content("an ELF program"),
     b"MZ\x90\0": Content("a Windows program"),
@@ -89,6 +92,8 @@ def content_of(head: bytes) -> Content | None:
         return CHECKPOINT
     if _NUMPY_OF_INTEGERS.match(head):
         return _INTEGERS
+    if _SAFETENSORS.match(head):
+        return _TENSORS
     for magic, content in _MAGIC_NUMBERS.items():
         if head.startswith(magic):
             return content

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, known_runs, runs_in
-from slmmodel.checks import missing_path, place_of_missing
+from slmmodel.checks import missing_path, place_of_missing, similar_name
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.open_by_path import (
     check_distinct,
@@ -81,7 +81,9 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
     if path in ("train", "val") and not Path(path).exists():
         return f"--split {path}"
     if not (Path(path).exists() or is_text(path)):
-        raise missing_path(path, "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in")
+        raise missing_path(
+            path, similar_name(path) or "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in"
+        )
     return _each_check(arguments) or on_texts(eval, arguments, "RUN")
 
 
@@ -274,6 +276,8 @@ def _refuse_beside_check() -> None:
     allowed = {"run", "on", "tokenizer", "step", "device", "check", "force", "quiet"}
     allowed |= {name for name, _, _ in option_specs(ReadOptions)}
     context = click.get_current_context()
+    # A check scores no baselines.
+    allowed |= set() if context.params["with_baselines"] else {"with_baselines"}
     for param in context.command.params:
         given = context.get_parameter_source(str(param.name)) == ParameterSource.COMMANDLINE
         if given and param.expose_value and param.name not in allowed:

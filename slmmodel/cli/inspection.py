@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slmmodel.checkpoint import RunFolder, read_train_state, runs_in, verify_sums
-from slmmodel.checks import missing_path
+from slmmodel.checks import missing_path, similar_name
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.result_files import load_certificate
@@ -80,7 +80,7 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         _refuse_other_file(subject, "info", "a run, a preset or a vocab.json")
         return _describe_vocab(subject)
     if path.suffix and subject not in PRESETS:
-        raise missing_path(subject, "name a run, a vocab.json, or a preset (slm info presets)")
+        raise missing_path(subject, similar_name(subject) or "name a run, a vocab.json, or a preset (slm info presets)")
     near = get_close_matches(subject, runs_in(path.parent), n=1)
     if near and subject not in PRESETS and suggestion(subject, PRESETS) is None:
         words = [near[0] if word == subject else word for word in arguments_of_command()]
@@ -318,7 +318,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
     for path in paths:
         if not Path(path).exists():
             fix = "name a run, packed data or a tokenizer; without a name, slm doctor describes the machine"
-            raise missing_path(path, fix)
+            raise missing_path(path, similar_name(path) or fix)
         try:
             _refuse_unchecked(path)
         except OptionError as error:

@@ -165,10 +165,13 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
 
     Raises what `check_prompt` raises.
     """
-    if (given := check_prompt(text, ids)) is not None:
-        return given
     from slmmodel.run import opening_ids
 
+    if (given := check_prompt(text, ids)) is not None:
+        if not given:
+            begins = "".join(f": --ids {id} begins a document" for id in opening_ids(run.vocab))
+            raise InvalidInput("--ids has no ids", fix=f"name one or more{begins}", option="ids")
+        return given
     text = read_stdin() if text == STDIN else text
     return opening_ids(run.vocab) + (run.need_text("--prompt").encode(text) if text else [])
 
@@ -309,8 +312,16 @@ def tokenizer_near(text: str) -> str:
 
 
 def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> None:
-    """Raises `OptionError` for a run, or a checkpoint of one, where data are meant; `fix` is that of a run."""
+    """Raises `OptionError` for a run, a checkpoint or weights of one, where data are meant; `fix` is that of a run."""
     folder = Path(path)
+    if folder.suffix == ".safetensors" and folder.is_file() and (found := RunFolder(folder).enclosing):
+        is_model = folder.name.startswith("model")
+        raise OptionError(
+            f"{path!r} {'has weights' if is_model else 'is a file'} of the run {str(found[0])!r}, not {wanted}",
+            limit="text, packed data, or a file of ids",
+            fix=fix.replace(shlex.quote(path), shlex.quote(str(found[0]))),
+            option="data",
+        )
     runs = [folder, *([folder.parent.parent] if (folder / "model.safetensors").is_file() else [])]
     for run in runs:
         if RunFolder(run).exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
@@ -210,11 +211,28 @@ def _converted_file(file: str) -> str:
     return free_name(str(Path(file).with_suffix(".jsonl")))
 
 
+_MAX_ROW_BYTES = 1 << 16
+"""Of the first line of a table that are looked at."""
+_SENTENCE = re.compile(r".*\s.*[.!?\u2026]|(\S+\s+){3,}\S+")
+"""A cell that is no name of a column: several words, the last with a full stop, or four words or more."""
+
+
 def _table(line: bytes, good: str, bad: str, file: str) -> CorruptFile | None:
-    """The error for a file that begins with the header of a table (CSV or TSV); None for other lines."""
+    """The error for a file that begins with the header or a row of a table (CSV or TSV); None for other lines."""
     delimiter = "\t" if b"\t" in line else ","
-    names = [name.strip('" \r\n') for name in line.decode("utf-8-sig", "replace").split(delimiter)]
+    row = line[:_MAX_ROW_BYTES].decode("utf-8-sig", "replace").rstrip("\r\n").replace("\0", "")
+    names = [name.strip() for name in next(csv.reader([row], delimiter=delimiter), [])]
     suffix = Path(file).suffix.lower()
+    sentences = [name for name in names if _SENTENCE.fullmatch(name)]
+    if len({*sentences}) == len(sentences) == 2 and (suffix in (".csv", ".tsv") or delimiter == "\t"):
+        roles = dict(zip(sentences, (good, bad), strict=True))
+        fields = [roles.get(name, f"column_{at}") for at, name in enumerate(names, 1)]
+        of_tabs = ", delimiter=chr(9)" * (delimiter != ",")
+        fact = f"the first line is not JSON, but a row of a table without a header: {', '.join(names)[:60]}"
+        fix = _converted(file, f"csv.DictReader(sys.stdin, {json.dumps(fields)}{of_tabs})")
+        if file != STDIN:
+            fix += f"{_read_then(file, fields, [])}, if the first sentence of a row should be the likelier one"
+        return CorruptFile(fact, where=f"{file}, line 1", limit="JSON lines: one object a line", fix=fix)
     if suffix not in (".csv", ".tsv") and not {good, bad} <= {*names}:
         return None
     fact = f"the first line is not JSON, but the header of a table: {', '.join(names)[:60]}"

@@ -224,14 +224,20 @@ def trained_anew(run: RunFolder, words: Sequence[str]) -> str | None:
     """
     from slmmodel.cli.text import is_text
 
-    data = run.config["data"]["train"]
+    given, named = without(("--step", "--data"), words), list[str]()
+    for at, (before, word) in enumerate(pairwise(["", *given])):
+        name, _, value = word.removeprefix("--set=").partition("=")
+        if name == "data.train" and Path(value).exists():
+            # Other data are an argument.
+            given, named = [*given[: at - (before == "--set")], *given[at + 1 :]], [value]
+            break
+    data = named[0] if named else run.config["data"]["train"]
     if not isinstance(data, str) or not Path(data).exists():
         return None
     text = ["-t", str(run.tokenizer)] if is_text(data) else []
-    given = without(("--step", "--data"), words)
     is_named = bool({word.partition("=")[0] for word in given} & {"-o", "--output"})
     kept = [word for word in given if Path(word) != run.path and (is_named or word != "--force")]
-    line = shlex.join(["slm", "train", "--config", str(run.path / CONFIG), *text, *kept])
+    line = shlex.join(["slm", "train", *named, "--config", str(run.path / CONFIG), *text, *kept])
     return line if is_named else f"{line} -o {new_name(run.path)}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from slmmodel.checks import missing_path
+from slmmodel.checks import missing_path, similar_name
 from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import open_ids_or_text
 from slmmodel.cli.passkey_text import passkeys
@@ -36,7 +36,9 @@ def open_mixture(data: DataConfig, tokenizer: str | Path | bytes | None, read: R
         paths = [source.path for source in by_stage[0].sources if source.path]
         for path in paths:
             if not is_text(path) and not Path(path).exists():
-                raise missing_path(path, "check the name; paths are relative to the working folder")
+                raise missing_path(
+                    path, similar_name(path) or "check the name; paths are relative to the working folder"
+                )
         fact = f"there is no tokenizer for {paths[0]!r}" if paths else "data.stages without data.train"
         raise MissingInput(fact, where="data.train", fix="-t TOK, or data.tokenizer")
     opened = _Opened(Text(tokenizer), read, data)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from itertools import pairwise
-from os import sep
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
-from slmmodel.checks import missing_path
+from slmmodel.checkpoint import CONFIG, SUMS, RunFolder
+from slmmodel.checks import missing_path, similar_name
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.open_by_path import (
@@ -39,13 +38,24 @@ from slmmodel.cli.options import (
     setting_option,
 )
 from slmmodel.cli.reading import corpus_options
-from slmmodel.cli.run_argument import is_last, is_spent, resumed_at, step_at, trained_anew, with_value, without
+from slmmodel.cli.resume_checks import (
+    check_branch,
+    check_budget,
+    check_checkpoints,
+    check_data,
+    check_kept,
+    check_step,
+    naming_settings_of_plan,
+    needs_new,
+    open_data_of,
+    removed_if_refused,
+)
+from slmmodel.cli.run_argument import is_last, resumed_at, without
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.config_values import EACH_RUN
-from slmmodel.errors import Argument, InvalidConfig, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
+from slmmodel.errors import Argument, InvalidConfig, MissingInput, OptionError, SlmmodelError
 from slmmodel.files import new_name
-from slmmodel.folder_lock import locked
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.torchrun import is_main
@@ -310,7 +320,7 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
     if not is_text(data):
         fix = f"slmtok pack CORPUS -t TOK -o {name}; or name token data that exists"
         if Path(data).suffix:
-            fix = "check the name"
+            fix = similar_name(data) or "check the name"
         if (folder / "manifest.json").is_file():
             fix = _with_data(data, str(folder))
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
@@ -400,28 +410,33 @@ def resume(
     with _naming_output(output or run, (output is None or RunFolder(Path(output)).finished) and not force):
         read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
-    is_scored = output is None and step is None and evaluate and _awaits_scoring(folder)
+    # A run is not scored on other data.
+    has_own_data = data is None or "data" not in allow_mismatch
+    is_scored = output is None and step is None and evaluate and has_own_data and _awaits_scoring(folder)
     if not is_scored:
-        _check_checkpoints(folder)
-    _check_step(folder, step)
+        check_checkpoints(folder)
+    check_step(folder, step)
     if output is None and is_last(folder, step):
         step = None
     if output is not None and Path(output).resolve() == folder.path.resolve():
         fix = resumed_at(folder, step, without(("-o", "--output"), arguments_of_command()))
         raise OptionError(f"-o {output!r} is the run itself", fix=fix, option="output")
-    _check_model(folder, sets)
-    _check_budget(folder, step, budget)
-    if output is None and (step is not None or sets or budget or force):
-        raise _needs_new(folder, step, data)
+    check_kept(folder, sets)
+    check_budget(folder, step, budget)
+    has_changes = step is not None or bool(sets or budget or force)
+    if output is None and (has_changes or folder.finished):
+        check_data(folder, data, allow_mismatch)
+    if output is None and has_changes:
+        raise needs_new(folder, step, data)
     if not is_scored:
-        _check_branch(folder, step, sets, budget)
+        check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
-    opened = _open_data_of(folder, data)
+    opened = open_data_of(folder, data)
     if output is not None:
         from slmmodel.trainer import branch
 
         folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), data=data, force=force)
-    with _removed_if_refused(folder, run) if is_new else nullcontext():
+    with removed_if_refused(folder, run) if is_new else nullcontext():
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
         given = read_settings(None, (), None, {"data.train": data, **values})
@@ -430,171 +445,8 @@ def resume(
         again += [f"--allow-mismatch {name}" for name in allow_mismatch]
         # Of a new run, the configuration has where its data are.
         options["again"] = again if output is None else again[data is not None :]
-        return _train(given, opened, folder.path, evaluate, machine["device"], **options)
-
-
-def _needs_new(run: RunFolder, step: int | None, data: str | None) -> OptionError:
-    """The error for a step, or for changes, which need a new folder."""
-    from slmmodel.cli.recorded import data_meant, missing_data
-
-    fix = resumed_at(run, step, arguments_of_command())
-    if step is not None:
-        fact = f"--step {step} needs a new folder: {run.path} keeps its own steps"
-        return OptionError(fact, fix=fix, option="step")
-    if data is None and (missing := missing_data(run)):
-        fix += f" --data {data_meant(run, missing[0])}; the data of the run, {', '.join(missing)}, are not there"
-    return OptionError("--set, --budget and --force need a new run", fix=fix, option="set")
-
-
-def _check_checkpoints(run: RunFolder) -> None:
-    """Raises `MissingInput` for a finished run without checkpoints, which no budget continues."""
-    if not run.finished or run.checkpoints.list():
-        return
-    anew = trained_anew(run, arguments_of_command()) or "slm train DATA -o NEW"
-    raise MissingInput(
-        f"the run {str(run.path)!r} is finished, and has no checkpoint to continue from",
-        where=str(run.checkpoints.folder),
-        fix=f"restore that folder, or train again: {anew}",
-        path=str(run.path),
-    )
-
-
-def _check_step(run: RunFolder, step: int | None) -> None:
-    """Raises `MissingInput` for a step without a checkpoint, with the command that begins at the nearest one that
-    leaves steps to train.
-    """
-    if step is None:
-        return
-    try:
-        run.step_of(step)
-    except MissingInput as error:
-        words = arguments_of_command()
-        left = [each for each in run.checkpoints.list() if not is_spent(run, each, words)] or run.checkpoints.list()
-        if left:
-            nearest = min(left, key=lambda each: abs(each - step))
-            error.fix = resumed_at(run, nearest, with_value("--step", nearest, words))
-        raise
-
-
-def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
-    """Raises `OptionError` for a budget that the checkpoint has spent; `branch` checks that in epochs."""
-    words = arguments_of_command()
-    if budget is not None and is_spent(run, step, words):
-        raise OptionError(
-            f"no step is left: step {step_at(run, step):,} has spent the budget {budget}",
-            limit="the budget counts from the first step of the old run",
-            fix=resumed_at(run, step, words),
-            option="budget",
-        )
-
-
-def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
-    """Raises `OptionError` for another model or optimizer of a run; a new run may have it, with all else as it was."""
-    optimizer = str(run.config["optim"]["name"])
-    for text in sets:
-        name, value = (part.strip() for part in text.partition("=")[::2])
-        if name.startswith("model."):
-            kind, limit = "model", "settings of optim and run; another model begins with random weights"
-        elif name == "optim.name" and value != optimizer and _is_optimizer(value):
-            kind, limit = "optimizer", f"its checkpoints hold the state of {optimizer}, whose other settings may change"
-        else:
-            continue
-        raise OptionError(
-            f"--set {name}: the {kind} of a run does not change",
-            limit=limit,
-            fix=trained_anew(run, arguments_of_command()) or f"slm train DATA -o NEW with another {kind}",
-            option="set",
-        )
-
-
-def _is_optimizer(name: str) -> bool:
-    from slmmodel.optim import OPTIMIZERS
-
-    return name in OPTIMIZERS
-
-
-def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: str | None) -> None:
-    """Raises `OutputExists` at the end of a finished run without a further budget."""
-    steps = int(run.result.get("steps", 0))
-    if run.finished and budget is None and not sets and (step is None or step >= steps):
-        weights, last = run.path / "model.safetensors", run.checkpoints.path(steps) / "model.safetensors"
-        sums = [read_sums(file.parent).get(file.name) for file in (weights, last)]
-        if not weights.exists() and last.exists() and sums[0] == sums[1]:
-            raise OutputExists(
-                f"the run {str(run.path)!r} is finished, and its {weights.name} is lost",
-                where=f"{steps} steps; the checkpoint of the last one has the same weights",
-                fix=f"cp {shlex.quote(str(last))} {shlex.quote(str(run.path))}",
-                path=str(run.path),
-            )
-        raise OutputExists(
-            f"the run {str(run.path)!r} is finished",
-            where=f"{steps} steps, reason: {run.result.get('reason', '?')}",
-            fix=resumed_at(run, step, arguments_of_command()),
-            path=str(run.path),
-        )
-
-
-def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
-    """The data of a run, or where they are now; None for plain packed data."""
-    from slmmodel.cli.recorded import data_meant, open_mixture_of
-
-    opened = open_mixture_of(run)
-    if opened is not None and data is not None:
-        raise OptionError(
-            f"--data {data!r} is one path, and the run has a mixture of sources",
-            where=str(run.path),
-            fix="write their new paths into config.yaml of the run, below data.train, and --allow-mismatch files",
-            option="data",
-        )
-    if opened is not None:
-        return opened
-    path, recorded = data or str(run.config["data"]["train"]), str(run.config["data"]["train"])
-    meant = "DATA" if Path(path).exists() else data_meant(run, recorded)
-    elsewhere = f"--data {meant}" + " names where they are now" * (meant == "DATA")
-    if data is not None and (is_text(recorded) or Path(recorded).exists()):
-        elsewhere = f"leave --data out: the data of the run, {recorded}, are in place"
-    if not is_text(path) and not Path(path).exists():
-        raise MissingInput(
-            f"the data {path!r} of the run are not there" if data is None else f"no file or folder {path!r}",
-            where=str(run.path) if data is None else "--data",
-            fix=elsewhere if data is None else f"check the name, or {elsewhere}",
-            path=path,
-        )
-    if data is not None and Path(path, "manifest.json").is_file():
-        from slmmodel.data.opening import open_source
-
-        vocab = open_source(path).vocab
-        if vocab.fingerprint != run.vocab.fingerprint:
-            raise Mismatch(
-                f"the data {path!r} were made with another tokenizer than the run",
-                where=str(run.path),
-                limit=f"fingerprints {vocab.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
-                fix=elsewhere,
-            )
-    tokenizer = run.tokenizer if is_text(path) else None
-    return open_if_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
-
-
-@contextmanager
-def _removed_if_refused(folder: RunFolder, parent: str) -> Iterator[None]:
-    """Removes a new branch where an error ends the block before its first step: the next command can make it then.
-
-    One that another process has begun to train, or has finished, stays. An error about a file of the branch names the
-    one of `parent` that it was copied from.
-    """
-    metrics = folder.path / METRICS
-    before = metrics.stat().st_size
-    try:
-        yield
-    except Exception as error:
-        with suppress(OSError, SlmmodelError):
-            with locked(folder.path) as folder.handle:
-                if not folder.finished and metrics.stat().st_size == before:
-                    folder.remove()
-            folder.path.rmdir()
-        if isinstance(error, SlmmodelError) and (error.where or "").startswith(f"{folder.path}{sep}"):
-            error.where = str(Path(parent) / Path(str(error.where)).relative_to(folder.path))
-        raise
+        with naming_settings_of_plan(sets):
+            return _train(given, opened, folder.path, evaluate, machine["device"], **options)
 
 
 # Shared by train, resume and demo.

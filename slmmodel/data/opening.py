@@ -21,7 +21,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from slmmodel.checks import check_type, missing_path
+from slmmodel.checks import check_type, missing_path, similar_name
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MAGIC as SHARD_MAGIC
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link, refuse_other_files
@@ -59,7 +59,7 @@ def open_source(
     check_type("split", split, str, "split='train'")
     folder = Path(path)
     if not folder.exists():
-        fix: Fix = "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
+        fix: Fix = similar_name(folder) or "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
         if _folder_of_split(folder) is not None:
             named = f"name the folder: {shlex.quote(str(folder.parent))}"
             taken = f"{named}, of which the split {split} is taken"

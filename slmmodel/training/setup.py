@@ -340,12 +340,28 @@ def configure(
         raise OptionError(
             f"{name}={now} contradicts the run, which has {recorded}",
             limit=f"what differs: {', '.join(item[0] for item in wrong)}",
+            names=[item[0] for item in wrong],
             fix=("leave it out, another ", Argument("output"), ", or ", Argument("force", True), " to train again"),
             option=name,
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
     before = settings_of(config_before, checkpoint.CONFIG)
     return resolve({**before, **changed}, data.vocab, data.n_train_ids, device.type)[0], []
+
+
+def with_other_budget(settings: Settings, run: RunFolder) -> str | None:
+    """The command that goes on with an unfinished run as a new one, with the budget among the settings; None where its
+    newest checkpoint has spent that.
+    """
+    given = {name.removeprefix("run.budget."): each.value for name, each in settings.items() if "run.budget." in name}
+    step = run.checkpoints.newest()
+    if len(given) != 1 or step is None:
+        return None
+    ((kind, amount),) = given.items()
+    if Budget.model_validate(given).is_spent(checkpoint.read_train_state(run.checkpoints.path(step))["counters"]):
+        return None
+    budget = shlex.quote(f"{kind}={str(amount).strip()}")
+    return f"slm resume {shlex.quote(str(run.path))} --budget {budget} -o {new_name(run.path)}"
 
 
 def absolute(data: str) -> str:

@@ -237,7 +237,7 @@ def test_a_file_of_losses_is_named(slm, here):
     wrong = {
         "eval run --check a.losses": "a.losses is a file of losses of slm eval, not a certificate",
         "passkey run --check a.losses": "not a result of slm passkey",
-        "train a.losses -t tok.json -o new": "is binary data",
+        "train a.losses -t tok.json -o new": "is a file of tensors (safetensors), not text",
         "info a.losses": "a file of losses of slm eval, not a run, a preset or a vocab.json",
     }
     for line, fact in wrong.items():

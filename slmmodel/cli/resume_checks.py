@@ -1,0 +1,237 @@
+"""What `slm resume` refuses before it copies or trains anything, each with the command that was meant."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from os import sep
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slmmodel.checkpoint import METRICS, RunFolder, read_sums
+from slmmodel.cli import reading
+from slmmodel.cli.open_by_path import open_if_text
+from slmmodel.cli.run_argument import is_spent, resumed_at, step_at, trained_anew, with_value
+from slmmodel.cli.text import is_text
+from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
+from slmmodel.folder_lock import locked
+from slmtok.cli.options import arguments_of_command
+
+if TYPE_CHECKING:
+    from slmmodel.data import RunData
+
+_SETTINGS_OF_PLAN = ("run.seed", "run.batch_tokens")
+"""Settings of `--set` that decide which sequences a step takes."""
+
+
+@contextmanager
+def naming_settings_of_plan(sets: Sequence[str]) -> Iterator[None]:
+    """An error about the sequences of a step names the settings that changed them."""
+    try:
+        yield
+    except Mismatch as error:
+        named = [f"--set {text}" for text in sets if text.partition("=")[0].strip() in _SETTINGS_OF_PLAN]
+        if error.fields.get("field") == "plan" and named and isinstance(error._fix, tuple):
+            error.fact = f"{' and '.join(named)}: each step of the run would take other sequences"
+            error.where = None
+            error.fix = (f"leave out {' and '.join(named)}", *error._fix[1:])
+        raise
+
+
+def needs_new(run: RunFolder, step: int | None, data: str | None) -> OptionError:
+    """The error for a step, or for changes, which need a new folder."""
+    from slmmodel.cli.recorded import data_meant, missing_data
+
+    fix = resumed_at(run, step, arguments_of_command())
+    if step is not None:
+        fact = f"--step {step} needs a new folder: {run.path} keeps its own steps"
+        return OptionError(fact, fix=fix, option="step")
+    if data is None and (missing := missing_data(run)):
+        fix += f" --data {data_meant(run, missing[0])}; the data of the run, {', '.join(missing)}, are not there"
+    return OptionError("--set, --budget and --force need a new run", fix=fix, option="set")
+
+
+def check_checkpoints(run: RunFolder) -> None:
+    """Raises `MissingInput` for a finished run without checkpoints, which no budget continues."""
+    if not run.finished or run.checkpoints.list():
+        return
+    anew = trained_anew(run, arguments_of_command()) or "slm train DATA -o NEW"
+    raise MissingInput(
+        f"the run {str(run.path)!r} is finished, and has no checkpoint to continue from",
+        where=str(run.checkpoints.folder),
+        fix=f"restore that folder, or train again: {anew}",
+        path=str(run.path),
+    )
+
+
+def check_step(run: RunFolder, step: int | None) -> None:
+    """Raises `MissingInput` for a step without a checkpoint, with the command that begins at the nearest one that
+    leaves steps to train.
+    """
+    if step is None:
+        return
+    try:
+        run.step_of(step)
+    except MissingInput as error:
+        words = arguments_of_command()
+        left = [each for each in run.checkpoints.list() if not is_spent(run, each, words)] or run.checkpoints.list()
+        if left:
+            nearest = min(left, key=lambda each: abs(each - step))
+            error.fix = resumed_at(run, nearest, with_value("--step", nearest, words))
+        raise
+
+
+def check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
+    """Raises `OptionError` for a budget that the checkpoint has spent; `branch` checks that in epochs."""
+    words = arguments_of_command()
+    if budget is not None and is_spent(run, step, words):
+        raise OptionError(
+            f"no step is left: step {step_at(run, step):,} has spent the budget {budget}",
+            limit="the budget counts from the first step of the old run",
+            fix=resumed_at(run, step, words),
+            option="budget",
+        )
+
+
+def check_kept(run: RunFolder, sets: Sequence[str]) -> None:
+    """Raises `OptionError` for another model or optimizer of a run, or other data; a new run may have them, with all
+    else as it was.
+    """
+    optimizer = str(run.config["optim"]["name"])
+    for text in sets:
+        name, value = (part.strip() for part in text.partition("=")[::2])
+        if name.startswith("model."):
+            kind, limit = "model of a run does", "settings of optim and run; another model begins with random weights"
+        elif name.startswith("data."):
+            kind, limit = (
+                "data of a run, and how they are read, do",
+                "settings of optim and run; --data says where the data of the run are now",
+            )
+        elif name == "optim.name" and value != optimizer and _is_optimizer(value):
+            kind, limit = (
+                "optimizer of a run does",
+                f"its checkpoints hold the state of {optimizer}, whose other settings may change",
+            )
+        else:
+            continue
+        raise OptionError(
+            f"--set {name}: the {kind} not change",
+            limit=limit,
+            fix=trained_anew(run, arguments_of_command()) or f"slm train DATA -o NEW --set {shlex.quote(text)}",
+            option="set",
+        )
+
+
+def _is_optimizer(name: str) -> bool:
+    from slmmodel.optim import OPTIMIZERS
+
+    return name in OPTIMIZERS
+
+
+def check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: str | None) -> None:
+    """Raises `OutputExists` at the end of a finished run without a further budget."""
+    steps = int(run.result.get("steps", 0))
+    if run.finished and budget is None and not sets and (step is None or step >= steps):
+        weights, last = run.path / "model.safetensors", run.checkpoints.path(steps) / "model.safetensors"
+        sums = [read_sums(file.parent).get(file.name) for file in (weights, last)]
+        if not weights.exists() and last.exists() and sums[0] == sums[1]:
+            raise OutputExists(
+                f"the run {str(run.path)!r} is finished, and its {weights.name} is lost",
+                where=f"{steps} steps; the checkpoint of the last one has the same weights",
+                fix=f"cp {shlex.quote(str(last))} {shlex.quote(str(run.path))}",
+                path=str(run.path),
+            )
+        raise OutputExists(
+            f"the run {str(run.path)!r} is finished",
+            where=f"{steps} steps, reason: {run.result.get('reason', '?')}",
+            fix=resumed_at(run, step, arguments_of_command()),
+            path=str(run.path),
+        )
+
+
+def check_data(run: RunFolder, data: str | None, allowed: Sequence[str]) -> None:
+    """Raises `Mismatch` for other data than those of the run, before an error whose fix repeats `--data`."""
+    if data is None or "data" in allowed:
+        return
+    from slmmodel.data.opening import open_source
+
+    opened = open_data_of(run, data)
+    digest = open_source(data).digest if opened is None else opened.train.digest
+    if digest != run.fingerprint.get("data"):
+        raise Mismatch(
+            f"--data {data}: the training data differ from the run's",
+            where=str(run.path),
+            limit="a run continues exactly as it began",
+            fix=f"{_data_in_place(run) or 'name the data of the run'}, or --allow-mismatch data --allow-mismatch plan",
+            field="data",
+        )
+
+
+def _data_in_place(run: RunFolder) -> str | None:
+    """The fix for other data where those of the run are where they were."""
+    recorded = str(run.config["data"]["train"])
+    is_in_place = is_text(recorded) or Path(recorded).exists()
+    return f"leave --data out: the data of the run, {recorded}, are in place" if is_in_place else None
+
+
+def open_data_of(run: RunFolder, data: str | None) -> RunData | None:
+    """The data of a run, or where they are now; None for plain packed data."""
+    from slmmodel.cli.recorded import data_meant, open_mixture_of
+
+    opened = open_mixture_of(run)
+    if opened is not None and data is not None:
+        raise OptionError(
+            f"--data {data!r} is one path, and the run has a mixture of sources",
+            where=str(run.path),
+            fix="write their new paths into config.yaml of the run, below data.train, and --allow-mismatch files",
+            option="data",
+        )
+    if opened is not None:
+        return opened
+    path, recorded = data or str(run.config["data"]["train"]), str(run.config["data"]["train"])
+    meant = "DATA" if Path(path).exists() else data_meant(run, recorded)
+    elsewhere = f"--data {meant}" + " names where they are now" * (meant == "DATA")
+    elsewhere = (_data_in_place(run) if data is not None else None) or elsewhere
+    if not is_text(path) and not Path(path).exists():
+        raise MissingInput(
+            f"the data {path!r} of the run are not there" if data is None else f"no file or folder {path!r}",
+            where=str(run.path) if data is None else "--data",
+            fix=elsewhere if data is None else f"check the name, or {elsewhere}",
+            path=path,
+        )
+    if data is not None and Path(path, "manifest.json").is_file():
+        from slmmodel.data.opening import open_source
+
+        vocab = open_source(path).vocab
+        if vocab.fingerprint != run.vocab.fingerprint:
+            raise Mismatch(
+                f"the data {path!r} were made with another tokenizer than the run",
+                where=str(run.path),
+                limit=f"fingerprints {vocab.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
+                fix=elsewhere,
+            )
+    tokenizer = run.tokenizer if is_text(path) else None
+    return open_if_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
+
+
+@contextmanager
+def removed_if_refused(folder: RunFolder, parent: str) -> Iterator[None]:
+    """Removes a new branch where an error ends the block before its first step: the next command can make it then.
+
+    One that another process has begun to train, or has finished, stays. An error about a file of the branch names the
+    one of `parent` that it was copied from.
+    """
+    metrics = folder.path / METRICS
+    before = metrics.stat().st_size
+    try:
+        yield
+    except Exception as error:
+        with suppress(OSError, SlmmodelError):
+            with locked(folder.path) as folder.handle:
+                if not folder.finished and metrics.stat().st_size == before:
+                    folder.remove()
+            folder.path.rmdir()
+        if isinstance(error, SlmmodelError) and (error.where or "").startswith(f"{folder.path}{sep}"):
+            error.where = str(Path(parent) / Path(str(error.where)).relative_to(folder.path))
+        raise
