@@ -46,7 +46,7 @@ from slmmodel.config_values import (
     resumable_option,
     share_of_percent,
 )
-from slmmodel.data_config import DataConfig, is_other_value, names_path
+from slmmodel.data_config import LISTS, DataConfig, check_lists, is_other_value, names_path, step_after
 from slmmodel.errors import (
     WHOLE,
     Argument,
@@ -68,7 +68,7 @@ from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
 from slmmodel.models.presets import DEFAULT_PRESETS, Preset, archs_named, preset
-from slmmodel.sizes import ceil_div
+from slmmodel.sizes import ceil_div, parse_count
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -318,14 +318,10 @@ def read_assignments(assignments: Iterable[str]) -> Settings:
         if not equals or not name.strip():
             raise InvalidConfig(f"--set {assignment!r} is not NAME=VALUE", fix="--set optim.lr=1e-3", option="set")
         value = None if text.strip() == "null" else text.strip()
-        if name.strip() in _LISTS and text.strip().startswith("["):
+        if name.strip() in LISTS and text.strip().startswith("["):
             value = _flow_list(text, name.strip())
         settings[name.strip()] = Setting(value, f"--set {name.strip()}")
     return settings
-
-
-_LISTS = ("data.train", "data.stages")
-"""Settings whose value may be a list of tables."""
 
 
 def _flow_list(text: str, name: str) -> Any:
@@ -455,6 +451,7 @@ def affects_weights(name: str) -> bool:
 
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with what to write for all of them."""
+    check_lists(settings)
     valid = dict.fromkeys(names)
     known = list(dict.fromkeys([_PRESET, *valid, *model_options(settings)]))
     unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
@@ -512,6 +509,8 @@ def validate(settings: Settings) -> dict[str, Any]:
             wrong = f"{fault.fields.get('option')}."
             places = [given.where for name, given in settings.items() if f"{name}.".startswith(wrong)]
             fault.where = fault.where or " and ".join(dict.fromkeys(places)) or None
+            if (share := fault.fields.get("share")) and (given := settings.get("run.budget.steps")):
+                fault.fix = step_after(cast("float", share), parse_count(str(given.value)) or 0)
             raise
         name = next(name for name in settings if f"{path}.".startswith(f"{name}."))
         raise InvalidConfig(

@@ -5,6 +5,7 @@ Aliases are refused because a few lines of them stand for gigabytes. A fault is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
@@ -140,3 +141,13 @@ def to_yaml(sections: Mapping[str, Any]) -> bytes:
     """Sections of plain values as YAML; equal values give equal bytes."""
     text: str = yaml.safe_dump(dict(sections), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
     return text.encode()
+
+
+class FlowList(list[Any]):
+    """A list in a fix: YAML in one line on a command line, and a list in Python."""
+
+    def __str__(self) -> str:
+        text: str = yaml.safe_dump(
+            list(self), sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
+        )
+        return text.strip()
