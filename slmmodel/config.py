@@ -67,7 +67,7 @@ from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
-from slmmodel.models.presets import DEFAULT_PRESETS, Preset, archs_named, preset
+from slmmodel.models.presets import DEFAULT_PRESETS, PRESETS, Preset, archs_named, preset
 from slmmodel.sizes import ceil_div, parse_count
 from slmmodel.vocab import VocabMeta
 
@@ -260,17 +260,19 @@ def read_yaml(path: str) -> Settings:
         node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
     except FileNotFoundError:
         near = suggestion(Path(path).name, [each.name for each in Path(path).absolute().parent.glob("*.y*ml")])
-        fix = f"--config {Path(path).with_name(near)}" if near else "check the name"
+        fix: Fix = f"--config {Path(path).with_name(near)}" if near else "check the name"
+        if path in PRESETS:
+            fix = (Argument("preset", path),)
         raise MissingInput(f"no file {path!r}", where="--config", fix=fix, path=path) from None
     except OSError as error:
         raise Unreadable(
             f"cannot read {path!r}: {error.strerror}", where="--config", fix="name a text file", path=path
         ) from error
     except FaultError as fault:
-        fix = remedy(fault)
+        mend = remedy(fault)
         if Path(path).suffix not in (".yaml", ".yml"):
-            fix += "; slm config > run.yaml writes a configuration"
-        raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
+            mend += "; slm config > run.yaml writes a configuration"
+        raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=mend, path=path) from None
     if not isinstance(node, MappingNode | None):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="slm config > run.yaml writes a configuration")
     settings: Settings = {}

@@ -79,6 +79,11 @@ FOREIGN_VALUES = {
     "run.precision": {other: ours for ours, others in _PRECISIONS.items() for other in others},
     "run.device": {"gpu": "cuda", "metal": "mps"},
     "run.parallel": dict.fromkeys(("fsdp2", "fsdp1", "zero"), "fsdp"),
+    "data.pack": {
+        **dict.fromkeys(("packing", "packed", "pack", "true", "concatenate"), "concat"),
+        **dict.fromkeys(("padding", "padded", "pad", "none", "false"), "bucket"),
+        **dict.fromkeys(("bptt", "tbptt", "truncated_bptt"), "stateful"),
+    },
     "model.mlp": {"silu": "swiglu", **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh", "gelu_fast"), "gelu_tanh")},
     "optim.name": dict.fromkeys(("adam", "adamw_torch", "adamw_torch_fused"), "adamw"),
     "optim.schedule.kind": {"constant": "const", "constant_with_warmup": "const", "cos": "cosine"},

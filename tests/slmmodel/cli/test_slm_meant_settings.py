@@ -93,3 +93,72 @@ def test_a_switch_of_a_call_is_answered_by_our_word():
     with pytest.raises(InvalidConfig) as caught:
         train({"data.train": "data", "data.shuffle": False}, output="new")
     assert caught.value.fix == "settings={'data.shuffle': 'none'}"
+
+
+@pytest.mark.parametrize(
+    ("budget", "meant"),
+    {
+        "time=2h30": "time=9000s",
+        "time=2h30m": "time=9000s",
+        "time=1d": None,
+        "time=2 hours 30 minutes": "time=9000s",
+        "time=2:30:00": "time=9000s",
+        "time=2:30": "time=9000s, or --budget time=150s",
+        "2h30": "time=9000s",
+        "epochs=0.5x": "epochs=0.5",
+        "epochs=3 epochs": "epochs=3",
+        "steps=500steps": "steps=500",
+    }.items(),
+)
+def test_an_amount_of_several_units_or_with_a_word(budget, meant, slm):
+    without = BASE[: BASE.index("--budget")]
+    ran = slm("train", "data", *without, "--budget", budget)
+    assert fix_of(ran.err) == (f"--budget {meant}" if meant else "")
+
+
+@pytest.mark.parametrize(
+    ("pack", "meant"), {"packing": "concat", "none": "bucket", "bptt": "stateful", "concatt": "concat"}.items()
+)
+def test_a_way_of_packing_of_another_tool(pack, meant, slm):
+    assert fix_of(slm("train", "data", *BASE, "--set", f"data.pack={pack}", code=2).err) == f"--set data.pack={meant}"
+
+
+@pytest.mark.parametrize("pack", ["sliding", "window", "sliding_window", "windows"])
+def test_a_sliding_window_is_one_of_two_strategies(pack, slm):
+    fix = fix_of(slm("train", "data", *BASE, "--set", f"data.pack={pack}", code=2).err)
+    stream, single = "--set data.pack=stream", "--set data.pack=right_pad_once"
+    assert fix == f"{stream} for windows over all documents end to end, or {single} over each document"
+    for meant in (stream, single):
+        slm("train", "data", *BASE, *meant.split(), code=0)
+
+
+def test_a_preset_and_files_of_other_formats_as_a_configuration(slm):
+    error = slm("train", "data", *BASE, "--config", "cpu-demo", code=1).err
+    assert fix_of(error) == "--preset cpu-demo"
+    Path("a.toml").write_text('# ours\n[optim]\nlr = 1e-3\nname = "muon"  # as usual\n[run]\nseed=3\n')
+    fix = fix_of(slm("train", "data", *BASE, "--config", "a.toml", code=2).err)
+    assert fix == "--set optim.lr=1e-3 --set optim.name=muon --set run.seed=3 in place of --config a.toml"
+    slm("train", "data", *BASE, *fix.partition(" in place")[0].split(), code=0)
+    for others in ("[training]\nname = 3\n", "[optim]\nlr = 1e-3\nbetas = [0.9,\n 0.95]\n", "[[optim]]\nlr = 1\n"):
+        Path("b.toml").write_text(others)
+        assert "--set" not in slm("train", "data", *BASE, "--config", "b.toml", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "found", "above"),
+    [
+        ("optim:\n  lr: 1e-3\n   eps: 1e-8\n", 3, "3 spaces", "0 or 2"),
+        ("data:\n  train: data\n optim:\n  lr: 1e-3\n", 3, "1 space", "0 or 2"),
+        ("optim:\n  schedule:\n    kind: wsd\n   final: 0\n", 4, "3 spaces", "0, 2 or 4"),
+    ],
+)
+def test_a_wrong_indentation_is_named(text, line, found, above, slm):
+    Path("c.yaml").write_text(text)
+    error = slm("train", "data", *BASE, "--config", "c.yaml", code=1).err
+    assert f"error: c.yaml has a line indented by {found}, and the keys above it by {above}\n" in error
+    assert f"where: c.yaml, line {line}\n" in error and fix_of(error) == "indent it as one of the keys above it"
+
+
+def test_indentation_inside_of_brackets_is_free(slm):
+    Path("c.yaml").write_text("optim: {\n    lr: 1e-3,\n  eps: 1e-8: 2\n}\n")
+    assert "is not YAML" in slm("train", "data", *BASE, "--config", "c.yaml", code=1).err
