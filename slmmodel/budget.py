@@ -10,7 +10,7 @@ from pydantic import ValidationError, model_serializer, model_validator
 
 from slmmodel.config_values import EACH_RUN, Count, Number, Seconds, Section, Size, option
 from slmmodel.errors import Argument, Fix, InvalidConfig
-from slmmodel.sizes import parse_count, parse_size, parse_time
+from slmmodel.sizes import parse_count, parse_size, parse_time, pointed_numbers
 
 
 class Budget(Section):
@@ -130,6 +130,7 @@ def meant_amount(budget: str, value: object) -> Fix:
         text.rstrip("bB"),
         *([f"{decimal[1]}.{decimal[2]}{decimal[3]}"] if decimal else []),
         text.partition(",")[0],
+        *map(str, pointed_numbers(text)),
     ]
     meant = [budget.format(amount) for amount in amounts if amount != text and _is_budget(budget.format(amount))]
     if meant:

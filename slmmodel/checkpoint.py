@@ -14,8 +14,8 @@ import os
 import re
 import shlex
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -41,7 +41,6 @@ from slmmodel.files import (
     make_folder,
     new_name,
     read_file,
-    reading,
     remove,
     remove_all,
     remove_file,
@@ -56,6 +55,10 @@ from slmmodel.files import (
 from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
+from slmmodel.sums import MAX_CONFIG_BYTES, largest_size
+from slmmodel.sums import SUMS as SUMS
+from slmmodel.sums import read_sums as read_sums
+from slmmodel.sums import sums_of as sums_of
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -66,7 +69,7 @@ if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
 
 CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json", "fingerprint.json"
-METRICS, RESULT, CARD, SUMS = "metrics.jsonl", "result.json", "README.md", "SHA256SUMS"
+METRICS, RESULT, CARD = "metrics.jsonl", "result.json", "README.md"
 MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
 _FINITE = {MODEL: "the weights hold", OPTIMIZER: "the state of the optimizer holds"}
 """Tensors that hold no NaN and no infinity; a recurrent state may."""
@@ -85,13 +88,8 @@ _FOLDERS = (CHECKPOINTS, EVALUATIONS, "tensorboard", "wandb")
 _UNFINISHED = {*_SMALL, METRICS, SUMS, CHECKPOINTS}
 """What a folder holds that is not yet a run, or no longer one."""
 _TENSOR_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
-_SUM = re.compile(r"([0-9a-f]{64})  ((?!\.\.?$)[^/\\\0]+)")
 _MAX_SCANNED, _MAX_NAMED, _MAX_SHOWN = 1000, 5, 60
 """Entries of a folder in which runs are looked for, runs that an error names, and characters of a path in it."""
-MAX_CONFIG_BYTES = 1 << 20
-"""Of `config.yaml` and `SHA256SUMS`."""
-_MAX_TABLE_BYTES, _MAX_HEADER_BYTES = 128 << 20, 100_000_000
-"""Of a tokenizer, the largest file without tensors, and of the header of safetensors, as that library bounds it."""
 _CHECKPOINT, _STEP = re.compile(r"step-(0|[1-9][0-9]{0,17})"), re.compile(rf"step-[0-9]+({BAD})?")
 
 
@@ -121,6 +119,10 @@ class RunFolder:
         self.handle: FolderHandle | None = None
         """Of a process that writes into the run: the folder, open."""
         self._verifies_files = "files" not in allow_mismatch
+        self._newest: int | None = None
+        """The checkpoint that is read as the newest one; training may have written others since."""
+        self._digests: dict[int | None, str] = {}
+        """Of the weights that were read, by the step that was asked for; training may have removed their files."""
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, allow_mismatch: Collection[str] = ()) -> RunFolder:
@@ -313,10 +315,38 @@ class RunFolder:
 
     def checkpoint(self, step: int | None = None) -> Path:
         """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingInput`, `CorruptFile`."""
-        folder = self.checkpoints.path(self.step_of(step))
-        self._verify(folder)
-        read_train_state(folder)
+        if step is None and (newest := self.newest()) is not None:
+            folder = self.checkpoints.path(newest)
+        else:
+            folder = self.checkpoints.path(self.step_of(step))
+        with self._reading(folder, step):
+            self._verify(folder)
+            read_train_state(folder)
         return folder
+
+    def newest(self) -> int | None:
+        """The step of the newest intact checkpoint at the first call; later ones give the same, whatever is trained."""
+        if self._newest is None:
+            self._newest = self.checkpoints.newest()
+        return self._newest
+
+    @contextmanager
+    def _reading(self, folder: Path, step: int | None) -> Iterator[None]:
+        """A block that reads the checkpoint of `step`, None is the newest. Training may remove it meanwhile."""
+        try:
+            yield
+        except (SlmmodelError, OSError):
+            if folder.is_dir():
+                raise
+            if step is not None:
+                self.step_of(step)
+            raise Unreadable(
+                f"{folder.name} was removed while it was read",
+                where=str(folder.parent),
+                limit=f"training keeps the newest checkpoints: run.keep {self.config['run']['keep']}",
+                fix="the same command again reads a newer one",
+                path=str(folder),
+            ) from None
 
     def step_of(self, step: int | None) -> int:
         """The step of a checkpoint that is there; None is the newest. Raises `MissingInput`."""
@@ -353,7 +383,7 @@ class RunFolder:
 
         Raises `MissingInput`, `CorruptFile`.
         """
-        if step is not None or not self.finished:
+        if step is not None or self._newest is not None or not self.finished:
             return self.checkpoint(step)
         self._verify(self.path, tensor_files(self.path, MODEL))
         return self.path
@@ -371,15 +401,22 @@ class RunFolder:
         target = device if isinstance(device, torch.device) else device_for(str(device))
         fix = "restore config.yaml or the weights, which belong to different models"
         config, folder = config_from_dict(self.config["model"]), self.weights(step)
-        stored, needed = sum((folder / name).stat().st_size for name in tensor_files(folder, MODEL)), count(config)
+        with self._reading(folder, step):
+            self._digests[step] = weights_digest(folder)
+            stored = sum((folder / name).stat().st_size for name in tensor_files(folder, MODEL))
+            tensors = read_tensors(folder, MODEL)
+        needed = count(config)
         if needed.parameters > stored:
             fact = f"{CONFIG} describes a model of {needed.parameters:,} parameters, the weights have {stored:,} bytes"
             raise CorruptFile(fact, where=str(self.path / CONFIG), fix=fix)
         model = build(config, seed=None)
         stored_dtype = torch.float64 if self.config.get("run", {}).get("precision") == "fp64" else torch.float32
-        tensors = read_tensors(folder, MODEL)
         load_tensors("the stored model", model.state_dict(), tensors, dtype=stored_dtype, where=str(folder), fix=fix)
         return model.to(device=target, dtype=dtype).eval()
+
+    def weights_digest(self, step: int | None = None) -> str:
+        """`weights_digest` of those that `model` has read for this step, else of its files."""
+        return self._digests.get(step) or weights_digest(self.weights(step))
 
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
         """Writes the final weights; gives their digest (`weights_digest`) on the main rank. Every rank calls it."""
@@ -455,11 +492,13 @@ class Checkpoints:
 
     def newest(self) -> int | None:
         """The newest checkpoint whose files match their sums."""
-        for step in reversed(self.list()):
-            with suppress(CorruptFile):
+        found = self.list()
+        for step in reversed(found):
+            with suppress(CorruptFile, FileNotFoundError):
                 if verify_sums(self.path(step)):
                     return step
-        return None
+        # Training has removed those that were listed, and has written newer ones.
+        return None if self.list() == found else self.newest()
 
     def snapshot(
         self,
@@ -726,62 +765,16 @@ def run_digest(fingerprint: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 
-def sums_of(folder: Path, names: Iterable[str]) -> bytes:
-    """The content of a `SHA256SUMS` file, as `sha256sum -c` reads it."""
-    return "".join(f"{sha256_of(folder / name)}  {name}\n" for name in sorted(names)).encode()
-
-
-def read_sums(folder: Path) -> dict[str, str]:
-    """The sums by file name; empty where the file is missing. Raises `CorruptFile`, `Unreadable`."""
-    path = folder / SUMS
-    try:
-        with reading(path):
-            lines = read_bounded(path, MAX_CONFIG_BYTES).decode("utf-8").splitlines()
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise CorruptFile(f"{SUMS} {error}", where=str(path), fix="restore the file", path=str(path)) from None
-    found = {}
-    for number, line in enumerate(lines, 1):
-        match = _SUM.fullmatch(line)
-        if match is None:
-            raise CorruptFile(
-                f"{SUMS} has {line!r:.80}, which is not a sum and the name of a file of its folder",
-                where=f"{path}, line {number}",
-                fix="restore the file",
-                path=str(path),
-            )
-        found[match[2]] = match[1]
-    return found
-
-
 def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
     """Whether the folder has sums. Raises `CorruptFile` for the first listed file that is missing or differs."""
     sums = read_sums(folder)
     for name in sums if names is None else [name for name in names if name in sums]:
         path = folder / name
-        if path.is_file() and (size := path.stat().st_size) > _largest_size(path):
+        if path.is_file() and (size := path.stat().st_size) > largest_size(path):
             raise _differs(path, f"{name} has {size:,} bytes, more than its header or its kind allows")
         if not path.is_file() or sha256_of(path) != sums[name]:
             raise _differs(path)
     return bool(sums)
-
-
-def _largest_size(path: Path) -> int:
-    """The bytes that a sound file of this name may have; of tensors, those that the file itself describes.
-
-    A sparse file of any size takes no space, and would be hashed for hours.
-    """
-    if path.suffix != ".safetensors":
-        return _MAX_TABLE_BYTES
-    with reading(path), path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = file.read(length) if length <= _MAX_HEADER_BYTES else b""
-    try:
-        ends = [entry["data_offsets"][1] for name, entry in json.loads(header).items() if name != "__metadata__"]
-        return 8 + length + int(max(ends, default=0))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-        return 0
 
 
 def _differs(path: Path, fact: str | None = None) -> CorruptFile:

@@ -83,6 +83,8 @@ def place_of_missing(path: str | os.PathLike[str]) -> str:
 
 def missing_path(path: str, fix: Fix) -> MissingInput:
     """The error for a path that does not exist."""
+    if "\\" in path and os.path.lexists(meant := path.replace("\\", "/")):
+        return MissingInput(f"no file or folder {path!r}: '/' divides folders here", fix=repr(meant), path=path)
     return MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
 
 

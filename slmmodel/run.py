@@ -408,7 +408,9 @@ def train(
         # Of the caller, behind the wrapper of the call.
         warnings.warn(text, stacklevel=3)
     try:
-        result = trainer.train(given, data=opened, output=check_path("output", output), force=force, report=report)
+        path = Path(check_path("output", output))
+        # `report`, or another thread, may change the working folder.
+        result = trainer.train(given, data=opened, output=path.absolute(), force=force, report=report)
     except SlmmodelError as error:
         error.settings = {name: each.value for name, each in from_settings.items() if name != "data.read"}
         raise
@@ -416,4 +418,5 @@ def train(
         at = f"is saved at step {result.step} of {result.steps}; the same call continues it"
         stopped = f"the run {str(result.path)!r} {at}"
         raise KeyboardInterrupt(stopped) if result.reason == "interrupted" else SystemExit(result.code)
-    return load(result.path, device=value_of(given, "run.device", "auto"))
+    path = path if path.absolute() == result.path else result.path
+    return load(path, device=value_of(given, "run.device", "auto"))

@@ -25,6 +25,8 @@ _TIMES = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 _RANGE = re.compile(r"\s*(\d+)(k?)%?\s*(?:-|:|\.\.)\s*(\d+)(k?)%?\s*", re.ASCII | re.IGNORECASE)
+_POINTED = re.compile(r"([1-9]\d{0,2})((?:\.\d{3})+)", re.ASCII)
+"""A number with points between thousands, as much of Europe writes it."""
 _THOUSANDS = re.compile(r"^\s*\d{1,3}(,\d{3})+(?![\d,])", re.ASCII)
 
 
@@ -53,15 +55,23 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def pointed_numbers(text: str) -> list[int]:
+    """The numbers that `1.000` may mean, 1000 and 1; the only one for `1.500`, and none for other text."""
+    found = _POINTED.fullmatch(text)
+    if found is None:
+        return []
+    return [int(text.replace(".", "")), *([int(found[1])] if found[2] == ".000" else [])]
+
+
 def parse_count(text: str) -> int | None:
-    """A count: `328M`, `1.6B`, `4k`, `1e15`; None for anything else, such as `1.5`."""
-    number = _parse(text, _DECIMAL)
+    """A count: `328M`, `1.6B`, `4k`, `1e15`; None for anything else, such as `1.5` and `1.000`."""
+    number = None if pointed_numbers(text.strip()) else _parse(text, _DECIMAL)
     return None if number is None or abs(number - round(number)) > 1e-6 else round(number)
 
 
 def parse_size(text: str) -> int | None:
     """Bytes: `5000`, `20MB` (10^6), `1.5GiB` (2^30); None for anything else."""
-    number = _parse(text, _SIZES)
+    number = None if pointed_numbers(text.strip()) else _parse(text, _SIZES)
     return None if number is None else round(number)
 
 

@@ -28,6 +28,7 @@ from slmmodel.errors import Argument, NotFinite, OptionError
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.run_files import FINAL_REASONS, VERSION, TrainState, Validation
+from slmmodel.sizes import counted, format_time
 from slmmodel.torch_state import own_torch_state
 from slmmodel.training import setup
 from slmmodel.training.branching import branch
@@ -50,6 +51,8 @@ MIN_COMPILED_SECONDS = 300.0
 MAX_UNUSED_TIME = 0.1
 """A time budget is planned again, once, at the start of the decay, where it would be exceeded, or more than this share
 of it would be left over."""
+MIN_DECAY_SHARE = 0.25
+"""Of the time that a decay should have; a note names a shorter one."""
 
 
 def train(
@@ -161,7 +164,8 @@ def _resolved(
                 Argument("output"),
             )
         raise
-    return config, data, notes + setup.notes_on_ranks(config, world)
+    data, empty = setup.with_validation_text(config, data)
+    return config, data, notes + empty + setup.notes_on_ranks(config, world)
 
 
 @contextmanager
@@ -336,7 +340,7 @@ class Trainer:
             return reason or "finished"
         finally:
             self.writer.close()
-            self.monitor.metrics.close()
+            self.monitor.close()
             self.train_step.close()
 
     def _plan_intervals(self) -> tuple[int, int, int]:
@@ -432,20 +436,40 @@ class Trainer:
             self.monitor.line(result, validation, self.loader.seconds_waited, **more)
         self.monitor.report(result, validation)
 
+    @property
+    def _has_decay(self) -> bool:
+        schedule = self.config.optim.schedule
+        return schedule.kind != "const" and schedule.decay != 0
+
     def _replan(self) -> None:
-        """Plans a time budget again, once, where the decay begins and it would be exceeded or left over."""
-        state, start = self.state, self.state.steps - self.schedule.decay
-        if self.config.run.budget.kind != "time" or state.replanned or state.counters.step != start:
+        """Plans a time budget again, once, where the decay begins and it would be exceeded or left over.
+
+        Where steps take longer than planned, the decay begins at its share of the time, before its planned step.
+        """
+        state, planned = self.state, self.schedule
+        step, start, budget = state.counters.step, state.steps - planned.decay, self.config.run.budget
+        if budget.kind != "time" or state.replanned or step < planned.warmup or step <= self.begun.step:
+            return
+        seconds, decay_seconds = budget.amount, budget.amount * planned.decay / state.steps
+        # A rank whose process alone was stopped has the shorter time: the others waited for it.
+        spent = self.world.reduce("min", [state.counters.seconds])[0]
+        left = seconds - spent
+        if step < start and left > decay_seconds:
             return
         state.replanned = True
-        seconds = self.config.run.budget.amount
-        spent = self.world.reduce("max", [state.counters.seconds])[0]
         # Of the steps of this run: those before a branch may have had another batch.
-        per_step = (spent - self.begun.seconds) / max(start - self.begun.step, 1)
-        if not 0 <= seconds - spent - per_step * (state.steps - start) <= MAX_UNUSED_TIME * seconds:
-            state.decay_steps = max(1, int((seconds - spent) / per_step))
-            state.steps = start + state.decay_steps
-            self.schedule = replace(self.schedule, steps=state.steps, decay=state.decay_steps)
+        per_step = (spent - self.begun.seconds) / max(step - self.begun.step, 1)
+        if step == start and 0 <= left - per_step * planned.decay <= MAX_UNUSED_TIME * seconds:
+            return
+        # Also where so few steps were planned that none was left for the decay.
+        decays = planned.decay > 0 or self._has_decay
+        steps_left = max(int(decays), int(left / per_step))
+        state.steps, state.decay_steps = step + steps_left, steps_left * decays
+        self.schedule = replace(planned, steps=state.steps, decay=state.decay_steps)
+        if planned.decay and left < MIN_DECAY_SHARE * decay_seconds:
+            decay = f"the decay of the learning rate has {counted(state.decay_steps, 'step')}, not {planned.decay:,}"
+            late = f"{format_time(spent)} of the budget of {format_time(seconds)} were spent when it began"
+            self.add_notes([f"{decay}: {late}; a larger budget leaves more for it"])
 
     def _abort(self, global_batch: GlobalBatch) -> None:
         step, keys = self.state.counters.step, global_batch.sequence_keys
@@ -563,11 +587,18 @@ class Trainer:
         guess = f"a uniform guess has ln {n_vocab} = {math.log(n_vocab):.4f}"
         return [f"the last loss is {loss:.6g}, and {guess}: lower optim.lr if it diverged, else train longer"]
 
+    def _note_on_stops(self) -> list[str]:
+        """A remark where a budget of time does not count seconds in which the process was stopped."""
+        stopped = self.monitor.clock.stopped
+        if self.config.run.budget.kind != "time" or not stopped:
+            return []
+        return [f"the process was stopped for {format_time(stopped)}, which the budget of time does not count"]
+
     def finish(self, reason: str) -> RunResult:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
         state, train_step, last = self.state, self.train_step, self.last_result
         counters, validation = state.counters, state.validation
-        self.add_notes(self._note_on_last_loss())
+        self.add_notes([*self._note_on_last_loss(), *self._note_on_stops()])
         finished = reason in FINAL_REASONS
         # Collective: every rank gathers and writes its part of `model.safetensors`.
         weights_sha256 = self.folder.finish(train_step.model.state_dict(), self.world) if finished else None

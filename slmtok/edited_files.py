@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,28 @@ _SPECIAL = re.compile(rb'\{"id":(\d+),"role":[^\n]*\}(?=\]?,\n)')
 """The line of a special token."""
 _COVERED = ("specials", "fingerprint", "sha256")
 """Keys that a change of special tokens changes."""
+
+
+def editor_marks(data: bytes) -> str | None:
+    """What an editor or git put into a tokenizer file, which is sound without it; None for another one."""
+    plain = _without_marks(data)
+    found = _SHA256.search(plain[-_MAX_TAIL_BYTES:])
+    if plain == data or found is None or not _has_digest(plain, found[1].decode()):
+        return None
+    marks = ["it begins with a byte order mark"] * data.startswith(BOM_UTF8)
+    marks += ["its lines end with CR LF, as git writes them with core.autocrlf"] * (b"\r\n" in data)
+    return ", and ".join(marks)
+
+
+def unmarked_fix(source: str) -> str:
+    """The command that writes a file again, without the marks of an editor."""
+    name = json.dumps(source, ensure_ascii=False)
+    plain = r'p.read_bytes().removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")'
+    return f"python -c {shlex.quote(f'import pathlib; p = pathlib.Path({name}); p.write_bytes({plain})')}"
+
+
+def _without_marks(data: bytes) -> bytes:
+    return data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
 
 
 def edited_fix(data: bytes, source: str) -> str | None:

@@ -43,7 +43,7 @@ ARROW = Content("arrow")
 _PICKLE = Content("a pickle")
 _NUMPY, _INTEGERS = Content("a numpy array"), Content("a numpy array", integers=True)
 _NUMPY_OF_INTEGERS = re.compile(rb"\x93NUMPY.{2,8}\{'descr': '[<>|=][iu]", re.DOTALL)
-_CHECKPOINT = Content("a checkpoint of PyTorch", "name the text")
+CHECKPOINT = Content("a checkpoint of PyTorch", "name the text")
 _TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
 """`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
 _MAGIC_NUMBERS = {
@@ -86,7 +86,7 @@ _OWN_MAGIC = b"SLM"
 def content_of(head: bytes) -> Content | None:
     """What a file with these first bytes is; None for text in UTF-8 or another encoding that contains ASCII."""
     if _TORCH.match(head):
-        return _CHECKPOINT
+        return CHECKPOINT
     if _NUMPY_OF_INTEGERS.match(head):
         return _INTEGERS
     for magic, content in _MAGIC_NUMBERS.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from pathlib import Path
 
 from slmtok.errors import Unreadable, WrongFormat
@@ -96,7 +97,7 @@ def kind_of(head: bytes) -> str:
         return DIGESTS
     if _LOSSES.match(head):
         return LOSSES
-    if match := _JSON.match(head[:_HEAD_BYTES]):
+    if match := _JSON.match(head[:_HEAD_BYTES].removeprefix(BOM_UTF8)):
         return f"slmtok-{(match[1] or match[2]).decode()}"
     return RANKS if _RANKS.match(head) else UNKNOWN
 

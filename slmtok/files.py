@@ -48,6 +48,7 @@ _FETCH = {
     "gs:": "gcloud storage cp {} .",
 }
 """The command that copies a file here, by the kind of its address."""
+_LOCAL = "file://"
 _ADDRESS = re.compile("([a-z0-9]{2,}:)//?")
 
 
@@ -127,8 +128,19 @@ def unreadable(path: str, error: OSError) -> Unreadable:
     return Unreadable(fact, where=path, fix="name a readable file", path=path, os_error=error.errno)
 
 
+def local_path(path: str) -> str | None:
+    """The path that exists and that an address `file://...`, or a path of Windows, means; None for others."""
+    host = path.removeprefix(_LOCAL).removeprefix("localhost")
+    local = host if path.startswith(_LOCAL) else path.replace("\\", "/")
+    return local if local != path and os.path.lexists(local) else None
+
+
 def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     """The error for a file that does not exist."""
+    if local := local_path(str(path)):
+        is_address = str(path).startswith(_LOCAL)
+        fact = f"{str(path)!r} is an address" if is_address else f"no file {str(path)!r}: '/' divides folders here"
+        return MissingInput(fact, limit="a path of this system", fix=repr(local), path=str(path), local_path=local)
     if address := _ADDRESS.match(str(path)):
         # `Path` leaves one slash of two.
         name = f"{address[1]}//{str(path)[address.end() :]}"
@@ -189,7 +201,9 @@ def _similar_path(path: Path, is_meant: Callable[[Path], bool] = Path.exists) ->
         return other if other.exists() and is_meant(other) else _similar_path(other, is_meant)
     except (OSError, ValueError):
         return None
-    near = map(path.with_name, get_close_matches(path.name, names, n=_MAX_NEAR, cutoff=0.8))
+    # A name in other case first, which some systems take for the same.
+    alike = [name for name in names if name.casefold() == path.name.casefold()]
+    near = map(path.with_name, alike or get_close_matches(path.name, names, n=_MAX_NEAR, cutoff=0.8))
     return next(filter(is_meant, near), None)
 
 

@@ -24,6 +24,9 @@ _BYTES = "leave it out: the 256 bytes of each tokenizer cover every character"
 _TEXT = "leave it out: slmtok changes no text; change the text itself before"
 _IDS = "leave it out: the ids of special tokens are fixed, unk 0, bos 1, eos 2, pad 3"
 _DELIMITER = "leave it out: .csv has commas between columns, .tsv tabs; the separator cuts text files into documents"
+_SEPARATORS = ("sep", "delimiter", "delim")
+_OF_COLUMNS = ("", ",", ";", "|", "\t", "\\t", "tab")
+"""Values that separate the columns of a table; another one separates documents."""
 _SPACE = "leave it out: text is encoded as it is, and a token holds the space before its word"
 _UNIGRAM = "leave it out: it belongs to Unigram, which slmtok does not have; the scheme is bpe"
 _ORDER = "leave it out: the order of documents changes nothing, and a corpus may exceed the memory"
@@ -104,7 +107,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
     **dict.fromkeys(("shuffle_input_sentence", "train_extremely_large_corpus"), (_TRAINING, _ORDER)),
     **dict.fromkeys(("show_progress", "verbose"), (_TRAINING, _PROGRESS)),
     "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), ", which accepts fewer ids")),
-    **dict.fromkeys(("sep", "delimiter", "delim"), ("separator", _DELIMITER)),
+    **dict.fromkeys(_SEPARATORS, ("separator", _DELIMITER)),
     "model_prefix": (_TRAINING, "leave it out; tok.save('tok.json') writes the tokenizer"),
     "dropout": (_TRAINING, "leave it out: slmtok pack --inference dropout:0.1 skips merges where text is encoded"),
     "self_test_sample_size": (
@@ -330,6 +333,9 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
     if name in ("skip_special", "skip_special_tokens") and "rows" in options and value:
         return None, "[tok.decode(row, skip_special=True) for row in rows]"
+    if name in _SEPARATORS and "separator" in options and isinstance(value, str) and value not in _OF_COLUMNS:
+        # A shell passes two characters for a line break.
+        return "separator", (Setting("separator", value.replace("\\n", "\n")),)
     if name == "input_sentence_size" and {"document", "max_docs"} <= {*options}:
         sentences = Setting("max_docs") if value is None else Setting("max_docs", value)
         return "max_docs", (Setting("document", "line"), ", ", sentences)

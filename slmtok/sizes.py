@@ -13,10 +13,20 @@ _SIZE = re.compile(r"(\d{1,400})(?:\.(\d{1,30}))?(?:[eE]\+?(\d{1,2}))?\s*([a-zA-
 
 _GROUPED = re.compile(r"\s*\d{1,3}(,\d{3})+(?![\d,])", re.ASCII)
 """`1,024` is a number, `1,2` and `4096,8192` are two."""
+_POINTED = re.compile(r"([1-9]\d{0,2})((?:\.\d{3})+)", re.ASCII)
+"""A number with points between thousands, as much of Europe writes it."""
+
+
+def pointed_numbers(text: str) -> list[int]:
+    """The numbers that `1.000` may mean, 1000 and 1; the only one for `1.500`, and none for other text."""
+    found = _POINTED.fullmatch(text)
+    if found is None:
+        return []
+    return [int(text.replace(".", "")), *([int(found[1])] if found[2] == ".000" else [])]
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes: `5000`, `100,000`, `1e5`, `20MB`, `1.5 GiB`; None for others, as `2.5` is none without a unit."""
+    """Bytes: `5000`, `100,000`, `1e5`, `20MB`, `1.5 GiB`; None for others: `2.5` and `1.000` lack a unit."""
     grouped = text.replace(",", "") if _GROUPED.match(text) else text
     match = _SIZE.fullmatch(grouped.replace("_", "").strip())
     unit = match and _UNITS.get(match[4].lower())
@@ -24,7 +34,7 @@ def parse_size(text: str) -> int | None:
         return None
     fraction = match[2] or ""
     size, rest = divmod(int(match[1] + fraction) * 10 ** int(match[3] or 0) * unit, 10 ** len(fraction))
-    return None if unit == 1 and rest else size
+    return None if unit == 1 and (rest or pointed_numbers(text.strip())) else size
 
 
 def format_bytes(number: int) -> str:

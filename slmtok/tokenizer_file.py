@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.checks import U64
-from slmtok.edited_files import edited_fix
+from slmtok.edited_files import edited_fix, editor_marks, unmarked_fix
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokError, UnsupportedVersion, WrongFormat
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import MAX_FILE_BYTES, free_name
@@ -170,6 +170,7 @@ def parse_tokenizer_file(data: bytes, source: str) -> TokenizerFile:
         if len(data) > MAX_FILE_BYTES["tokenizer file"]:
             limit = MAX_FILE_BYTES["tokenizer file"]
             raise FaultError(f"it has {len(data):,} bytes, more than any tokenizer file ({limit:,})")
+        _refuse_editor_marks(data, source)
         _refuse_other_kinds(data, source)
         document = parse_object(data, MAX_DEPTH)
         _check_version(document, source)
@@ -202,6 +203,19 @@ def name_source(error: SlmtokError, source: str) -> None:
     """Adds the file to an error that does not name it."""
     if source not in (error.where or ""):
         error.where = f"{source}, {error.where}" if error.where else source
+
+
+def _refuse_editor_marks(data: bytes, source: str) -> None:
+    has_lines = b"\r\n" in data
+    if not (has_lines or data.startswith(b"\xef\xbb\xbf")) or (marks := editor_marks(data)) is None:
+        return
+    raise CorruptFile(
+        f"{source} is a tokenizer file that was changed: {marks}",
+        where=source,
+        limit="a line '*.json -text' in .gitattributes keeps files as they are" if has_lines else None,
+        fix=unmarked_fix(source) if Path(source).is_file() else "pass the bytes as slmtok wrote them",
+        path=source,
+    )
 
 
 def _refuse_other_kinds(data: bytes, source: str) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder, known_runs, runs_in, weights_digest
+from slmmodel.checkpoint import EVALUATIONS, RunFolder, known_runs, runs_in
 from slmmodel.checks import missing_path, place_of_missing
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.open_by_path import (
@@ -303,7 +303,7 @@ def _check(
     source = _certified_source(run, path, stated["documents"]["split"], open_split)
     data = str(stated["documents"]["data"])
     computed = score(run, source, **scoring).certificate if source.digest == data else None
-    weights = computed["model"]["weights"] if computed else weights_digest(run.weights(scoring["step"]))
+    weights = computed["model"]["weights"] if computed else run.weights_digest(scoring["step"])
     others = ["other weights"] * (weights != stated["model"]["weights"])
     of_run = Path(path).resolve().parents[1] if Path(path).resolve().parent.name == EVALUATIONS else run.path
     is_of_another = bool(others) and RunFolder(of_run).exists() and not of_run.samefile(run.path)

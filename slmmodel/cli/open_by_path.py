@@ -93,7 +93,7 @@ def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> Non
     """Says of a run that has not finished from which step its weights are, where no step was asked for."""
     if step is not None or run.finished or not (steps := run.checkpoints.list()):
         return
-    newest = run.checkpoints.newest()
+    newest = run.newest()
     damaged = f"; step {steps[-1]} is damaged" if newest != steps[-1] else ""
     if newest is None:
         raise MissingInput(

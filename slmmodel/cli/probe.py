@@ -116,13 +116,18 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     stated = None if check is None else load_result(check, PROBE)
     if stated is not None:
-        options |= {name: value for name, value in stated["settings"].items() if not is_given(name)}
+        used = {name: value for name, value in stated["settings"].items() if not is_given(name)}
+        # The copies that are trained depend on the number of threads.
+        opening |= {"threads": used.pop("threads")} if "threads" in used else {}
+        options |= used
     context = open_run(run, **opening)
     if check is None and output is None:
         check_result(context.run, f"{PROBE}.json", option="-o")
     result = measure(context, opening["step"], **options)
     check_in_place(context.run.handle)
     if check is not None and stated is not None:
+        if "threads" not in stated["settings"]:
+            del result["settings"]["threads"]
         return checked(check, stated, result)
     written = save(context.run, PROBE, result, output=output)
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written))
@@ -162,11 +167,13 @@ def measure(
     context: RunContext, step: int | None = None, *, tasks: Sequence[str], digits: int, **settings: Any
 ) -> dict[str, Any]:
     """The result of `slm probe` as a table. Raises `InvalidInput` for questions that the model cannot read."""
+    import torch
+
     text = context.need_text("slm probe")
     _check_lengths(context, {name: _tests(name, digits, settings["samples"], settings["seed"]) for name in tasks})
     return {
         **identity(context, step),
-        "settings": {"tasks": list(tasks), "digits": digits, **settings},
+        "settings": {"tasks": list(tasks), "digits": digits, **settings, "threads": torch.get_num_threads()},
         "digits_as_ids": text.words(text.encode("1234567890"[:digits])),
         "probes": [_probe(context, name, digits, **settings) for name in tasks],
     }

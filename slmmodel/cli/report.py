@@ -150,7 +150,7 @@ def _open(subjects: Sequence[Subject], device: str) -> tuple[list[Opened], list[
         run = subject.run
         if run.tokenizer is None:
             notes.append(Paragraph(f"{subject.name} has no tokenizer file, so its text is not shown.", role="warning"))
-        elif not run.finished and run.checkpoints.newest() is None:
+        elif not run.finished and run.newest() is None:
             notes.append(Paragraph(f"{subject.name} has no weights yet, so its text is not shown.", role="warning"))
         else:
             text = Text(str(run.tokenizer), run.vocab)

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
+from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import Unreadable
 from slmmodel.files import make_folder, open_file, translated_errors, write_file
@@ -87,7 +87,9 @@ _PROBE = schema.table(
                 **dict.fromkeys(("steps", "seed"), schema.integer()),
                 "digits": schema.integer(2, MAX_PROBE_DIGITS),
                 "lr": schema.number,
-            }
+            },
+            # Results of earlier releases have none.
+            {"threads": schema.integer(1)},
         ),
         "digits_as_ids": schema.array(schema.text),
         "probes": schema.array(
@@ -209,7 +211,7 @@ def check_result(run: RunFolder, name: str = "result.json", *, option: str) -> N
 def identity(context: RunContext, step: int | None) -> dict[str, Any]:
     """The run, weights and tokenizer that a result belongs to."""
     config = context.model.config
-    model = {"weights": weights_digest(context.run.weights(step)), "arch": config.arch, "seq_len": config.seq_len}
+    model = {"weights": context.run.weights_digest(step), "arch": config.arch, "seq_len": config.seq_len}
     return {"path": str(context.run.path), "model": model, "tokenizer": context.vocab.fingerprint}
 
 

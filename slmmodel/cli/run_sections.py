@@ -117,7 +117,7 @@ def _unfinished(subject: Subject, last: Mapping[str, Any]) -> str:
     steps = subject.run.fingerprint.get("steps")
     if not last:
         return f"{subject.name} has not finished: it has no step yet."
-    newest = subject.run.checkpoints.newest()
+    newest = subject.run.newest()
     weights = "it has no checkpoint yet" if newest is None else f"its weights on this page are those of step {newest:,}"
     of = "" if steps is None else f" of {steps:,}"
     return f"{subject.name} has not finished: its last step is {last['step']:,}{of}; {weights}."

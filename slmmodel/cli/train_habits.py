@@ -22,7 +22,7 @@ from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, VOCAB_SIZES
 from slmmodel.models import MODELS
 from slmmodel.models.presets import PRESETS, archs_named, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
-from slmtok.cli.arguments import OUTPUT_FLAGS, value_after
+from slmtok.cli.arguments import OUTPUT_FLAGS, value_after, without_options
 from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import Habit, instead
 from slmtok.file_kinds import is_run
@@ -135,6 +135,15 @@ _PLAIN = re.compile(r"[\w./-]+", re.ASCII)
 """A name that needs no quotes in YAML."""
 
 
+def folder_of_file(path: str) -> str:
+    """The folder of packed data that a file such as `data/train-00000.bin` is a part of; another path as it is."""
+    from slmmodel.data.shards import MANIFEST
+
+    file = Path(path)
+    is_part = file.stem[-5:].isdigit() and file.is_file() and (file.parent / MANIFEST).is_file()
+    return str(file.parent) if is_part else path
+
+
 def several_data(command: str, data: Sequence[str], arguments: Sequence[str]) -> str:
     """The command with all of some data as one mixture, in the place of the arguments that name them."""
     named = ",".join(each if _PLAIN.fullmatch(each) else json.dumps(each, ensure_ascii=False) for each in data)
@@ -183,6 +192,13 @@ def _assigned(command: str) -> Habit:
             for before, word in pairwise(["", *given])
             if before not in NAMING and not word.startswith("-") and os.path.exists(word) and not is_run(word)  # noqa: PTH110
         ]
+        if {*map(folder_of_file, data)} != {*data}:
+            folders = [*dict.fromkeys(map(folder_of_file, data))]
+            # Packed data have their own tokenizer.
+            rest = without_options((word for word in given if word not in data), ("-t", "--tokenizer"))
+            if len(folders) == 1:
+                return shlex.join(["slm", command, *folders, *rest])
+            data, given = folders, [*folders, *rest]
         if len(data) > 1:
             return several_data(command, data, given)
         return shlex.join(["slm", command, *named]) if named else ""

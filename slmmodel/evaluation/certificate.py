@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import weights_digest
 from slmmodel.data.source import TokenSource, check_tokenizer
 from slmmodel.errors import Argument, OptionError
 from slmmodel.evaluation.comparison import interval, losses_to_bytes, units
@@ -83,7 +82,7 @@ def evaluate(
     )
     content = certificate(
         scores,
-        model={"weights": weights_digest(run.weights(step)), "arch": run.config["model"]["arch"]},
+        model={"weights": run.weights_digest(step), "arch": run.config["model"]["arch"]},
         tokenizer={"fingerprint": run.vocab.fingerprint, "file": run.tokenizer and sha256_of(run.tokenizer)},
         documents={
             "digest": source.documents_digest,

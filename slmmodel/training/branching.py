@@ -48,6 +48,7 @@ def _branch(
     if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)
+    setup.check_precision(parent, config, changes)
     _check_state(parent, config, changes)
     if data is not None:
         config = config.model_copy(update={"data": config.data.model_copy(update={"train": setup.absolute(data)})})

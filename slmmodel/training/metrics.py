@@ -10,7 +10,6 @@ import json
 import math
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation
 from slmmodel.sizes import format_bytes, format_clock, format_count
+from slmmodel.training.running_clock import RunningClock
 from slmmodel.training.step import StepResult
 from slmmodel.training.trackers import Tracker, tagged
 
@@ -157,21 +157,27 @@ class Monitor:
         self.metrics, self._state, self._device = metrics, state, device
         self._report = report or (lambda phase, done, total, text: None)
         self._flops_per_token, self._peak = flops_per_token, _peak_flops(device)
-        self._start = time.perf_counter() - state.counters.seconds
+        self.clock = RunningClock()
+        self._start = self.clock.seconds - state.counters.seconds
         self._first = self._last = state.counters.model_copy()
         self._last_waited = waited
 
     @property
     def seconds(self) -> float:
-        """Seconds of training, earlier processes included, pauses not."""
-        return time.perf_counter() - self._start
+        """Seconds of training, earlier processes included, pauses and stops of the process not."""
+        return self.clock.seconds - self._start
 
     @contextmanager
     def pause(self) -> Iterator[None]:
         """A block whose time does not count as training."""
-        start = time.perf_counter()
+        start = self.clock.seconds
         yield
-        self._start += time.perf_counter() - start
+        self._start += self.clock.seconds - start
+
+    def close(self) -> None:
+        """Ends the clock, and closes file and trackers."""
+        self.clock.close()
+        self.metrics.close()
 
     def _speed(self, since: Counters) -> tuple[float, float]:
         """Tokens and bytes per second of training."""

@@ -12,7 +12,7 @@ import shlex
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -491,18 +491,44 @@ def _check_ranks(config: RunConfig, loader: Loader, world: World, *, fsdp: bool)
         )
 
 
+def check_precision(parent: RunFolder, config: RunConfig, changes: Settings) -> None:
+    """Raises `InvalidConfig` for a branch whose weights have another type than those of the checkpoints of `parent`."""
+    now, recorded = config.run.precision, parent.config["run"]["precision"]
+    if (now == "fp64") == (recorded == "fp64"):
+        return
+    others = "auto, fp32, bf16 and fp16" if now == "fp64" else "fp64"
+    raise InvalidConfig(
+        f"run.precision {now} cannot change in a run that continues: its checkpoints have weights of {recorded}",
+        where=changes["run.precision"].where,
+        limit=f"run.precision {others}",
+        fix=f"leave it out, or train a new run: slm train DATA --precision {now}",
+        option="run.precision",
+    )
+
+
+def with_validation_text(config: RunConfig, data: RunData) -> tuple[RunData, list[str]]:
+    """The data without validation documents that have no text, and a note on it.
+
+    A rule by hash may choose no document of a corpus. Raises `InvalidConfig` for validation data that are named.
+    """
+    if data.val is None or any(block.nbytes().any() for block in blocks_of(data.val)):
+        return data, []
+    if config.data.val != "auto":
+        raise InvalidConfig(
+            "the validation data have no text",
+            where=config.data.val,
+            fix=(Argument("data.val", "none"), ", or other validation data"),
+        )
+    fact = f"{data.name} has no validation documents with text, so nothing is validated"
+    return replace(data, val=None), [f"{fact}; data.val names other ones"]
+
+
 def _check_data(config: RunConfig, data: RunData, loader: Loader) -> None:
     """Raises `InvalidConfig` where the data do not allow a run."""
     # Shards are one block of documents; of a mixture this is the first one.
     if not len(loader.packing(epoch=0, block=0)) or not loader.document_block(0).nbytes().any():
         where, fix = (data.name, "name data with text in it") if data.name != "-" else ("stdin", "send text to stdin")
         raise InvalidConfig("the data have no text to train on", where=where, fix=fix)
-    if data.val is not None and not any(block.nbytes().any() for block in blocks_of(data.val)):
-        raise InvalidConfig(
-            "the validation data have no text",
-            where=config.data.val if config.data.val != "auto" else data.name,
-            fix=(Argument("data.val", "none"), ", or other validation data"),
-        )
     model, longest = config.architecture, int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from slmmodel.data import RunData
@@ -18,19 +19,20 @@ class DataGuard:
     """
 
     def __init__(self, data: RunData, world: World) -> None:
-        self._data, self._world = data, world
+        # A caller in Python may change the working folder while the run trains.
+        self._files, self._world = [(path.absolute(), digest) for path, digest in _files(data)], world
         self._seen = self._last_writes()
 
     def check(self) -> None:
         """Raises `CorruptFile` on all ranks, as `verify_data` does. Every rank calls it."""
         now = self._last_writes()
         if self._world.reduce("max", [now != self._seen])[0]:
-            verify_data(self._data, self._world)
+            _verify(self._files, self._world)
             self._seen = now
 
     def _last_writes(self) -> list[tuple[int, int] | None]:
         found: list[tuple[int, int] | None] = []
-        for path, _ in _files(self._data):
+        for path, _ in self._files:
             try:
                 status = path.stat()
                 found.append((status.st_size, status.st_mtime_ns))
@@ -49,7 +51,10 @@ def verify_data(data: RunData, world: World, report: Report | None = None) -> No
 
     Raises `CorruptFile` on all ranks for the first file that differs or is missing.
     """
-    files = _files(data)
+    _verify(_files(data), world, report)
+
+
+def _verify(files: Sequence[tuple[Path, str]], world: World, report: Report | None = None) -> None:
     own = range(world.rank, len(files), world.size)
     sizes = {i: files[i][0].stat().st_size if files[i][0].is_file() else 0 for i in own}
     total, done = sum(sizes.values()), 0

@@ -177,13 +177,12 @@ def _measured(
 
 
 def renyi_efficiency(used: NDArray[np.int64], size: int, order: float = RENYI_ORDER) -> float:
-    """Rényi entropy of the id frequencies divided by log(size): 1 if all are equal."""
+    """Rényi entropy of the id frequencies divided by log(size): 1 if all are equal, 0 with less than two ids."""
     import numpy as np
 
-    total = used.sum()
-    if not total or size < 2:
+    shares = used[used > 0] / max(int(used.sum()), 1)
+    if len(shares) < 2 or size < 2:
         return 0.0
-    shares = used[used > 0] / total
     return float(np.log2((shares**order).sum()) / (1 - order) / np.log2(size))
 
 

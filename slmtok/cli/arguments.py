@@ -157,6 +157,9 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     path = error.fields.get("path")
     if not isinstance(path, str):
         return
+    if (local := error.fields.get("local_path")) and arguments_of(ctx).count(path) == 1:
+        error.fix = command_line(ctx, [str(local) if word == path else word for word in arguments_of(ctx)])
+        return
     if path in positional(ctx) and isinstance(error, MissingInput) and (found := glob_matches(path)):
         error.fix = _globbed_line(path, found, ctx)
         return

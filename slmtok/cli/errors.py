@@ -54,8 +54,9 @@ from slmtok.errors import (
 )
 
 _COMMAND = re.compile(r"(PYTHONIOENCODING=\S+ )?(slmtok|slm|pip|python|printf|make|eval|sed|cp|mv|mkdir|while) ")
-EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S+).*\)")
-"""click's message, with the first argument."""
+EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S*).*\)", re.DOTALL)
+"""click's message, with the first argument; a blank one leaves nothing there."""
+_BLANK = "a variable of the shell that is not set is empty; '\\ ' at the end of a line is an argument of one space"
 RUN_IS = "RUN is a folder that slm train wrote; no pretrained models are loaded"
 """The limit of an error for the name of a model of another program."""
 _SHORT_NAME = 2
@@ -144,7 +145,12 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     elif found := EXTRA_ARGUMENT.fullmatch(message):
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
-        name, fix = "", _without_extra(extra, context)
+        name = ""
+        if extra.strip():
+            fix = _without_extra(extra, context)
+        else:
+            blank = [each for each in arguments_of(context) if not each.strip()]
+            fact, limit, fix = f"an argument is blank: {blank[0]!r}", _BLANK, line_without(blank, context)
     return OptionError(fact, where=where, limit=limit, fix=_unless_given(fix, name or extra, context), option=name)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -34,6 +33,8 @@ from slmtok.cli.arguments import (
     value_after,
 )
 from slmtok.cli.output import EACH
+from slmtok.cli.shell_words import refuse_shell_words
+from slmtok.cli.typography import refuse_typography
 from slmtok.errors import Message, OptionError, Setting
 from slmtok.file_kinds import ABLATION, kind_of_file
 from slmtok.files import free_name, read_file
@@ -51,8 +52,6 @@ YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORE
 """Values of other tools for a flag, such as the spelling of a special token; the group is a no."""
 _FIRST_PART, _LAST_PART = re.compile(r"\d+(\.\d+)?", re.ASCII), re.compile(r"\d{3}", re.ASCII)
 _UNIT = re.compile(r"([kmgt]i?)?b|[kmgt%]", re.IGNORECASE)
-_DASHED = re.compile(r"[-‐‑‒–—―−]{1,2}(?=[A-Za-z])")
-"""What editors and web pages make of the dashes of an option, and the dashes themselves."""
 _LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
 """A number in a list."""
 
@@ -63,7 +62,9 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     Raises `OptionError` for words that would be read as something else than they mean.
     """
     args = ctx.meta["arguments"] = _divide_short(ctx, args)
-    _refuse_typographic_dash(ctx, args)
+    _refuse_doubled_command(ctx, args)
+    refuse_typography(ctx, args)
+    refuse_shell_words(ctx, args)
     _refuse_option_as_value(ctx, args)
     if takes_corpus(ctx.command):
         _refuse_assignment(ctx, args)
@@ -87,26 +88,12 @@ def _refuse(
     raise OptionError(fact, where=ctx.command_path, limit=limit, fix=command_line(ctx, words) + more, option=option)
 
 
-def _refuse_typographic_dash(ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuses `–vocab 400` with an en dash, as a text of the web has it: it would be a file."""
-    flags = options_by_flag(ctx.command).keys() | getattr(ctx.command, "habits", {}).keys()
-
-    def typed(word: str) -> str:
-        found = _DASHED.match(word)
-        if found is None or found[0].isascii() or os.path.lexists(word):
-            return word
-        name = word[found.end() :]
-        is_short = len(name.partition("=")[0]) == 1
-        flag = f"{'-' if is_short else '--'}{name}"
-        return flag if flag.partition("=")[0].replace("_", "-") in flags else word
-
-    words = [*takewhile("--".__ne__, args)]
-    mended = [*map(typed, words), *args[len(words) :]]
-    wrong = next((word for word, right in zip(words, mended, strict=False) if word != right), None)
-    if wrong is not None:
-        sign = next(sign for sign in wrong if sign != "-")
-        fact = f"{wrong!r} begins with {unicodedata.name(sign)} (U+{ord(sign):04X}), not with the '-' of an option"
-        _refuse(fact, ctx, mended[words.index(wrong)], mended)
+def _refuse_doubled_command(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `slmtok train slmtok train FILE`, a line that was pasted behind its own beginning."""
+    begin = ctx.command_path.split()
+    if [*args[: len(begin)]] == begin and not os.path.lexists(args[0]):
+        fix = command_line(ctx, args[len(begin) :])
+        raise OptionError(f"{ctx.command_path!r} stands there twice", where=ctx.command_path, fix=fix)
 
 
 def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:

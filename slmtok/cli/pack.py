@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
@@ -38,6 +39,7 @@ from slmtok.corpus.reading import is_excluded
 from slmtok.errors import OptionError, Setting, render
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
+from slmtok.path_arguments import free_name
 from slmtok.shards.notes import domain_notes, uncut_notes
 from slmtok.sizes import format_bytes
 
@@ -140,11 +142,19 @@ def _refuse_output_in_corpus(corpus: tuple[str, ...], output: str, options: Pack
     )
     if not folders or is_hidden or is_excluded(str(inside), options):
         return
-    glob = f"{Path(output).name}/{'**' if options.subset else '*'}"
+    fact = f"the output {output!r} is in the folder {folders[0]!r} of the corpus"
+    fix: list[Setting | str]
+    if inside.parent.resolve() == (folder := Path(folders[0]).resolve()):
+        # A glob of its files would leave out the corpus.
+        fact = f"the output {output!r} is a folder of the corpus"
+        fix = [Setting("output", free_name(os.path.normpath(f"{folders[0]}/../{folder.name}-data")))]
+    else:
+        glob = f"{Path(output).name}/{'**' if options.subset else '*'}"
+        fix = [Setting("exclude", glob), ", or an output outside of it"]
     raise OptionError(
-        f"the output {output!r} is in the folder {folders[0]!r} of the corpus",
+        fact,
         limit="all files below a folder of the corpus are read as text; the same command again would read the shards",
-        fix=(Setting("exclude", glob), ", or an output outside of it"),
+        fix=tuple(fix),
         option="output",
     )
 

@@ -11,9 +11,11 @@ import click
 
 from slmtok.cli.arguments import parameter_name
 from slmtok.cli.text_argument import piped
+from slmtok.cli.typography import NO_SPACE, SPACES, divided_at_spaces, named_sign
 from slmtok.errors import SlmtokError, UnknownName, suggestion
 from slmtok.foreign_options import DIVIDING_SHARES, held_out_share, rule_of_share
 
+_PROGRAMS = ("slmtok", "slm")
 OF_SLM = (
     *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
     *("probe", "prompts", "resume", "sample", "status"),
@@ -40,6 +42,13 @@ def unknown_command(
     from slmtok.cli.files import names_tokenizer
 
     names, typed = list(known), name.replace("_", "-")
+    if typed in _PROGRAMS:
+        fact = f"{name!r} behind {program!r} is no command, but a program"
+        return UnknownName(fact, fix=shlex.join([typed, *(rest or ["--help"])]), name=name)
+    parts = divided_at_spaces(name)
+    if parts != [name] and parts and parts[0] in names:
+        fact = f"unknown command {name!r}: it has {named_sign(name, SPACES)}, {NO_SPACE}"
+        return UnknownName(fact, fix=shlex.join([program, *parts, *rest]), name=name)
     if program == "slmtok" and typed == "compare" and any(map(names_tokenizer, rest)):
         # slm compares the losses of models.
         fact = f"slmtok has no command {name!r}; slmtok diff compares tokenizers"

@@ -28,7 +28,7 @@ from slmtok.cli.output import EACH
 from slmtok.errors import SlmtokError, suggestion
 from slmtok.files import free_name
 from slmtok.foreign_options import closest
-from slmtok.sizes import parse_size
+from slmtok.sizes import parse_size, pointed_numbers
 from slmtok.specials import FIRST_LEARNED, pairs_meant
 from slmtok.vocabulary import part_of_size
 
@@ -77,10 +77,12 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{name} {meant if meant == pair[1] else shlex.quote(meant)}"
     if thousands := _thousands(value):
         return f"{name} {thousands}"
+    if numbers := pointed_numbers(value):
+        return one_of(name, numbers[: 1 if name == "--vocab" else 2], context)
     if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
         return f"{name} {whole[1]}"
-    if getattr(param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
-        return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
+    if getattr(param, "multiple", False) and (several := _NUMBERS.search(error.message)):
+        return " ".join(f"{name} {number}" for number in re.findall(r"\d+", several[1]))
     size = ""
     number = re.sub("i?[bB]$", "", value)
     if name == "--shard-tokens" and value[-1:] in "bB" and (n_bytes := parse_size(value)):
@@ -299,6 +301,7 @@ def _tokenizer_changed(name: str, context: click.Context) -> _Changed | None:
 
 def _thousands(text: str) -> int | None:
     """The number in `1 000`; None for `300 400`, each of which is a size, and for other text."""
+    # A no-break space is one, too.
     parts = text.split()
-    is_number = re.fullmatch(r"\d{1,3}( \d{3})+", text.strip()) is not None and int(parts[0]) > 0
+    is_number = re.fullmatch(r"\d{1,3}( \d{3})+", " ".join(parts)) is not None and int(parts[0]) > 0
     return int("".join(parts)) if is_number and min(map(int, parts)) < FIRST_LEARNED else None

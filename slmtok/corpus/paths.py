@@ -21,7 +21,7 @@ from slmtok.checks import are_ids, expanded_home
 from slmtok.corpus import globs
 from slmtok.corpus.globs import matches
 from slmtok.errors import MissingInput, Setting, Unreadable, WrongType
-from slmtok.files import missing_input, refuse_text, similar_file
+from slmtok.files import local_path, missing_input, refuse_text, similar_file
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 
 STDIN = "-"
@@ -161,7 +161,8 @@ def _missing(path: str) -> MissingInput:
     magic = glob.has_magic(path)
     shown = path if len(path) <= MAX_SHOWN else path[: MAX_SHOWN - 1] + "…"
     fact = f"no file matches {shown!r}" if magic else f"no file or folder {shown!r}"
-    if re.match("[a-z0-9]{2,}://", path) or Path(path).is_symlink() or expanded_home(path):
+    is_other = local_path(path) or expanded_home(path) or Path(path).is_symlink()
+    if re.match("[a-z0-9]{2,}://", path) or is_other:
         return missing_input(path)
     folder = Path(path).parent
     place = "the working folder" if folder == Path() else f"the folder {folder}/"

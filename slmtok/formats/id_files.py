@@ -23,7 +23,7 @@ from slmtok.checks import U32
 from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, DocumentTooLarge, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
-from slmtok.file_content import BINARY, content_of
+from slmtok.file_content import BINARY, CHECKPOINT, HEAD_BYTES, content_of
 from slmtok.files import missing_input, read_at_most, read_file
 from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 from slmtok.path_arguments import free_name, glob_matches
@@ -47,6 +47,9 @@ _SEPARATED = re.compile(rb"[(),;]*[0-9]{1,19}(?:[(),;][0-9]{0,19})*")
 """A word of ids that commas, semicolons or the parentheses of a tuple separate."""
 _GROUPED = re.compile(rb"[0-9]{1,3},[0-9]{3}")
 """A word that may also be one id with its digits in groups: no vocabulary has a million ids and more."""
+_WHOLE = re.compile(rb"[0-9]\.[0-9]+e\+[0-9]{2}|[0-9]+\.0*")
+"""A whole number as np.savetxt and float() write it."""
+_PRINTED = re.compile(rb"(tensor|array)\(\[")
 _NARROW, _WIDE, _LONG = 2, 4, 8
 """Bytes of a raw id."""
 _MAX_I64 = (1 << 63) - 1
@@ -127,6 +130,15 @@ def companion_of(source: str) -> Companion | None:
 
 def _read_lines(source: str) -> Iterator[IdRow]:
     name = _name(source)
+    if source != STDIN and content_of(read_file(source, HEAD_BYTES)) is CHECKPOINT:
+        loaded = f"torch.load({json.dumps(source, ensure_ascii=False)}, weights_only=True)"
+        written = f"np.save({json.dumps(free_name('ids.npy'))}, {loaded}.numpy())"
+        raise MalformedRecord(
+            f"this is {CHECKPOINT.name}, not lines of ids",
+            where=name,
+            limit="lines of ids, .npy or .bin; a file with one tensor of ids is written as .npy",
+            fix=f"python -c {shlex.quote(f'import numpy as np, torch; {written}')}",
+        )
     with open_bytes(source) as stream:
         for number, ids in parse_lines(stream, name):
             yield IdRow(ids, f"{name}, line {number:,}")
@@ -390,6 +402,27 @@ class _Line:
             fix=f"{program} < {written}" if Path(name).is_file() else f"pipe it through {program}",
         )
 
+    def _numbers_of_python(self, word: bytes) -> MalformedRecord | None:
+        """The error for ids as np.savetxt and print write them; None for other words."""
+        name = self._where.rpartition(", line ")[0]
+        if _WHOLE.fullmatch(word) and float(word).is_integer() and Path(name).is_file():
+            read = f'np.loadtxt({json.dumps(name, ensure_ascii=False)}).astype("int64")'
+            code = f"import numpy as np; np.save({json.dumps(free_name('ids.npy'))}, {read})"
+            return MalformedRecord(
+                f"{word.decode()!r} is a number with a point, as np.savetxt writes it, not an id",
+                where=self._where,
+                limit="integers with spaces between, or .npy",
+                fix=f"python -c {shlex.quote(code)}",
+            )
+        if printed := _PRINTED.match(word):
+            return MalformedRecord(
+                f"this is {'a tensor' if printed[1] == b'tensor' else 'an array'} as print shows it, not lines of ids",
+                where=self._where,
+                limit="print leaves ids out of a long one",
+                fix="where it is made, np.save('ids.npy', ids) writes an array, of a tensor ids.cpu().numpy()",
+            )
+        return None
+
     def _parse_word(self, word: bytes, index: int) -> int:
         """The id of a word; `index` counts the words of the line from 0."""
         match = _WORD.fullmatch(word)
@@ -420,6 +453,8 @@ class _Line:
             if _SEPARATED.fullmatch(word) and not _GROUPED.fullmatch(word):
                 marks = "".join(sorted(set(re.sub(r"\d", "", text))))
                 raise self._separated(f"the ids are written with {' and '.join(map(repr, marks))}", "(),;")
+            if found := self._numbers_of_python(word):
+                raise found
             raise MalformedRecord(
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
                 where=f"{self._where}, word {index + 1}",

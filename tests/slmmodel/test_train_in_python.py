@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -300,7 +301,8 @@ def test_in_a_notebook(place: Path) -> None:
     assert f"{scores.bpb_total:.4f}" in scores._repr_html_()
 
 
-LONGER = "slm resume run --step 3 -o run-2 --budget steps=6"
+LONGER = "slm resume PLACE/run --step 3 -o PLACE/run-2 --budget steps=6"
+"""In a shell, which may be in another folder than the process of the call."""
 
 
 @pytest.mark.parametrize(
@@ -338,6 +340,9 @@ def test_fixes_are_written_as_the_caller_writes_arguments(
     from slmtok.cli.errors import error_text
 
     monkeypatch.chdir(place)
+    in_python, on_the_command_line = (
+        each.replace("PLACE", os.fspath(place)) for each in (in_python, on_the_command_line)
+    )
     with pytest.raises(SlmmodelError) as caught:
         slmmodel.train("data", **{**small, **changes})
     assert f"fix:   {in_python}" in str(caught.value) and in_python in str(caught.value.to_dict()["fix"])

@@ -32,6 +32,23 @@ def test_training_is_refused(slm, tmp_path, data, dry_run):
         assert str(empty) in ran.err and not Path("run").exists()
 
 
+def test_a_split_that_chooses_no_document_is_noted(slm):
+    """Text trains as the packed data of the same corpus do; equal documents are all chosen, or none."""
+    import slmtok
+
+    Path("text.txt").write_text("the fox saw a tree and ran.\n" * 200)
+    slmtok.train("text.txt", vocab_size=280).save("tok.json")
+    line = ("train", "text.txt", "--document", "line", "-t", "tok.json", "--budget", "steps=1", "--device", "cpu")
+    line += ("--set", "run.batch_tokens=64", "--set", "model.seq_len=32")
+    note = "text.txt has no validation documents with text, so nothing is validated; data.val names other ones\n"
+    for more in (["--dry-run"], []):
+        assert note in slm(*line, "-o", "run", *more, code=0).err
+    assert slm("resume", "run", "--step", 1, "-o", "longer", "--budget", "steps=2", code=0).err.count(note) == 1
+    refused = slm(*line, "-o", "new", "--set", "run.patience=2", code=2)
+    assert "stops a run by its validation, and nothing is validated" in refused.err
+    assert not Path("new").exists()
+
+
 def test_scoring_is_refused(slm, tmp_path, data):
     empty = made.write_data(tmp_path / "empty", {"val": [EMPTY]})
     write_run(tmp_path / "run", data)

@@ -25,7 +25,7 @@ def test_an_option_of_a_packing_is_found_in_its_section(slm, data: Path) -> None
     stream = [*TRAIN, "--set=data.pack=stream", "--dry-run"]
     ran = slm("train", data, *stream, "--set", "data.stride=4", code=2)
     assert "unknown setting 'data.stride'; did you mean 'data.options.stride'?" in ran.err
-    assert "  fix:   write data.options.stride\n" in ran.err
+    assert "  fix:   --set data.options.stride=4\n" in ran.err
     slm("train", data, *stream, "--set", "data.options.stride=4", code=0)
     known = [f"data.options.{name}" for name in option_names()]
     for name in option_names():
@@ -35,7 +35,7 @@ def test_an_option_of_a_packing_is_found_in_its_section(slm, data: Path) -> None
 
 def test_an_option_of_reading_is_found_in_its_section(slm, data: Path) -> None:
     for settings, fix in {
-        ("data.text_key=body",): "write data.read.text_key",
+        ("data.text_key=body",): "--text-key body",
         ("data.text_key=body", "data.stride=4"): "write data.read.text_key for data.text_key; "
         "write data.options.stride for data.stride",
     }.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from itertools import repeat
@@ -127,6 +128,25 @@ def test_probe_writes_a_file_and_leaves_the_run_alone(folder: Path, slm) -> None
     assert "a result of slm probe" in slm("info", "again.json", code=2).err
     shown = slm("probe", "run", "--tasks", "copy", "--steps", 0, "--samples", 2, "-o", "shown.json", code=0).out
     assert "cut as 12|3" in shown and "copy" in shown
+
+
+def test_a_probe_is_checked_with_its_own_number_of_threads(folder: Path, slm, monkeypatch) -> None:
+    """The copies that are trained depend on it; torch chooses it by the processors of the machine."""
+    used = []
+    monkeypatch.setattr(probe, "_probe", lambda *_, **__: used.append(torch.get_num_threads()) or {})
+    shutil.copytree(folder / "run", "run")
+    options = ("--tasks", "copy", "--samples", 2)
+    slm("probe", "run", *options, "--threads", 2, "-o", "two.json", "--json", code=0)
+    written = json.loads(Path("two.json").read_text())
+    assert used == [2] and written["payload"]["settings"]["threads"] == 2
+    monkeypatch.setattr(probe, "load_result", lambda *_: written["payload"])
+    assert slm("probe", "run", "--threads", 1, "--check", "two.json", code=3).out.count("settings") == 1
+    torch.set_num_threads(1)
+    slm("probe", "run", "--check", "two.json", code=0)
+    assert used == [2, 1, 2]
+    # A result of an earlier release.
+    del written["payload"]["settings"]["threads"]
+    slm("probe", "run", "--check", "two.json", code=0)
 
 
 def test_probe_refuses_wrong_options(folder: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,16 @@ from safetensors.torch import load_file, save_file
 
 from slmmodel import checkpoint, files
 from slmmodel.checkpoint import RunFolder
-from slmmodel.errors import CorruptFile, MissingInput, NotFinite, OptionError, OutputExists, SlmmodelError, Unreadable
+from slmmodel.errors import (
+    CorruptFile,
+    InvalidConfig,
+    MissingInput,
+    NotFinite,
+    OptionError,
+    OutputExists,
+    SlmmodelError,
+    Unreadable,
+)
 from slmmodel.trainer import branch, train
 from slmmodel.training.step import TrainStep
 
@@ -618,3 +627,15 @@ def test_weights_of_states_and_of_the_end(whole, stopped):
         assert torch.equal(tensor, state.state_dict()[name])
     assert not end.training
     assert RunFolder.open(stopped[1]).weights().name == "step-10"
+
+
+@pytest.mark.parametrize(("own", "other", "limit"), [("fp64", "fp32", "fp64"), ("fp32", "fp64", "auto, fp32, bf16")])
+def test_a_branch_with_another_type_of_weights_is_refused_by_the_setting(data, tmp_path, own, other, limit):
+    """Its checkpoint was called corrupt."""
+    train(small.settings(data, run__budget__steps=4, run__precision=own), output=tmp_path / "run")
+    options = {"run.budget.steps": 6, "run.precision": other}
+    with pytest.raises(InvalidConfig, match=rf"run\.precision {other} cannot change .* weights of {own}") as caught:
+        branch(tmp_path / "run", 4, tmp_path / "new", settings=options)
+    assert str(caught.value.limit).startswith(f"run.precision {limit}") and not (tmp_path / "new").exists()
+    same = {"fp64": "fp64", "fp32": "bf16"}[own]
+    branch(tmp_path / "run", 4, tmp_path / "new", settings={**options, "run.precision": same})

@@ -182,7 +182,7 @@ def test_a_time_budget_is_not_exceeded_where_steps_take_longer_than_the_probe_sa
 
     monkeypatch.setattr(TrainStep, "take", slow)
     monkeypatch.setattr(TrainStep, "seconds_per_step", lambda self, seconds: budget / 5000)
-    monkeypatch.setattr("slmmodel.training.metrics.time", SimpleNamespace(perf_counter=lambda: clock.seconds))
+    monkeypatch.setattr("slmmodel.training.running_clock.time", SimpleNamespace(perf_counter=lambda: clock.seconds))
     settings = small.settings(data, run__budget__time=f"{budget}s", optim__schedule__decay=4950)
     result = train(settings, output=tmp_path / "run")
     assert result.finished and result.step in (199, 200)
