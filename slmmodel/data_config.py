@@ -135,6 +135,7 @@ def _part(kind: type[_Part], value: Any, option_name: str) -> _Part:
             ) from None
         known = ", ".join(kind.model_fields)
         share = parse_share(str(found)) if key == "from_step" else None
+        share = share if share is not None and 0 <= share < 1 else None
         fix = "correct it, or leave it out"
         if key == "passkey" and str(found).isdecimal() and 1 <= int(found) <= _MAX_PERCENTAGE:
             fix = f"passkey: {found}%"
@@ -142,18 +143,14 @@ def _part(kind: type[_Part], value: Any, option_name: str) -> _Part:
             limit = "a table of names of sources, each with its weight"
             weights = found if isinstance(found, list) else [found]
             fix = f"weights: {{{', '.join(f'NAME: {each}' for each in weights)}}}, with the names of the sources"
-        elif share is not None and 0 < share < 1:
-            fix = step_after(share, 1000)
-        elif share == 0:
-            fix = "from_step: 1, the first step"
-        else:
-            share = None
+        elif share is not None:
+            fix = step_after(share, 1000) if share else "from_step: 1, the first step"
         raise InvalidConfig(
             f"{option_name}: {key} is {found!r}",
             limit=f"keys: {known}" if "extra" in limit.lower() else limit,
             fix=fix,
             option=option_name,
-            share=share,
+            **({"share": share} if share else {}),
         ) from None
 
 
@@ -272,7 +269,11 @@ class DataConfig(Section):
     )
     tokenizer: Text = resumable_option("", "Tokenizer file; the training data are then text.")
     val: Text = resumable_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
-    pack: str = option("concat", "How documents fill sequences, sliding windows included; not what slmtok pack does.")
+    pack: str = option(
+        "concat",
+        "How documents fill sequences: concat, first_fit, best_fit, best_fit_crop, bucket, stateful; or windows: "
+        "stream, right_pad_once, full_only, left_pad, slide_through. Not what slmtok pack does.",
+    )
     positions: Literal["auto", "reset", "true", "row"] = option(
         "auto",
         "Numbering of positions in each span (reset), sequence (row) or document (true); auto: reset, row for windows.",

@@ -12,6 +12,8 @@ pytest.importorskip("safetensors")
 
 from slm_folder import TRAIN, make_folder
 
+from slmmodel.data.strategies import STRATEGIES
+from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidConfig
 from slmmodel.trainer import train
 
@@ -121,6 +123,12 @@ def test_an_amount_of_several_units_or_with_a_word(budget, meant, slm):
 )
 def test_a_way_of_packing_of_another_tool(pack, meant, slm):
     assert fix_of(slm("train", "data", *BASE, "--set", f"data.pack={pack}", code=2).err) == f"--set data.pack={meant}"
+
+
+def test_the_help_names_each_strategy():
+    help = DataConfig.model_fields["pack"].description or ""
+    named = {word.strip(".,;:") for word in help.split()}
+    assert {*STRATEGIES} <= named
 
 
 @pytest.mark.parametrize("pack", ["sliding", "window", "sliding_window", "windows"])
