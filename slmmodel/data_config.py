@@ -145,12 +145,13 @@ def _part(kind: type[_Part], value: Any, option_name: str) -> _Part:
             fix = f"weights: {{{', '.join(f'NAME: {each}' for each in weights)}}}, with the names of the sources"
         elif share is not None:
             fix = step_after(share, 1000) if share else "from_step: 1, the first step"
+        fields: dict[str, Any] = {"share": share} if share else {}
         raise InvalidConfig(
             f"{option_name}: {key} is {found!r}",
             limit=f"keys: {known}" if "extra" in limit.lower() else limit,
             fix=fix,
             option=option_name,
-            **({"share": share} if share else {}),
+            **fields,
         ) from None
 
 
