@@ -80,6 +80,8 @@ def budget_of(text: str) -> str:
     if 0 < (parse_count(text) or 0) < 1e15:
         return f"tokens={text}"
     time = _UNIT_OF_TIME.sub(lambda match: _UNITS_OF_TIME[match[1].lower()], text)
+    if len(times := _times_meant(text)) == 1:
+        return f"time={times[0]}"
     return f"time={time}" if 0 < (parse_time(time) or 0) < 1e9 else "tokens=2M"
 
 
@@ -88,19 +90,43 @@ _UNIT_OF_TIME = re.compile(rf"(?<=\d)[ _-]*({'|'.join(_UNITS_OF_TIME)})s?\s*$", 
 """A unit of time as a word: `10 minutes`."""
 
 
+_SMALLER_UNIT = {"d": "h", "h": "min", "m": "s", "min": "s"}
+
+
+def _times_meant(text: str) -> list[str]:
+    """The seconds of `2h30`, `2 hours 30 minutes` and `2:30:00`; `2:30` is hours or minutes."""
+    clock = re.fullmatch(r"(\d+):([0-5]\d)(?::([0-5]\d))?", text, re.ASCII)
+    if clock:
+        first, second = int(clock[1]) * 60 + int(clock[2]), int(clock[3] or 0)
+        return [f"{60 * first + second}s"] if clock[3] else [f"{60 * first}s", f"{first}s"]
+    if not re.fullmatch(r"(\d+ *[a-z]+[ ,]*)+(\d+ *[a-z]*)", text.lower(), re.ASCII):
+        return []
+    seconds, before = 0.0, ""
+    for number, word in re.findall(r"(\d+) *([a-z]*)", text.lower(), re.ASCII):
+        unit = _UNITS_OF_TIME.get(word.removesuffix("s"), word) or _SMALLER_UNIT.get(before, "-")
+        part = parse_time(number + unit)
+        if part is None:
+            return []
+        seconds, before = seconds + part, unit
+    return [f"{seconds:.0f}s"]
+
+
 def meant_amount(budget: str, value: object) -> Fix:
     """The fix for an amount that a budget such as `time={}min` does not take, else an example.
 
-    A size such as `1MB`, which may be of text, or a number of ids; the number with a decimal comma, and the first of
-    several.
+    A size such as `1MB`, which may be of text, or a number of ids; a time of several units, such as `2h30`; the number
+    before the word of its kind or `x`, with a decimal comma, and the first of several.
     """
     text, kind = str(value), budget.partition("=")[0]
     if kind in ("tokens", "targets") and text.lower().endswith("b") and _is_budget(f"bytes={text}"):
         number = f"{kind}={re.sub('i?[bB]$', '', text)}"
         ids = (", or ", Argument("budget", number), ", which counts ids") if _is_budget(number) else ()
         return (Argument("budget", f"bytes={text}"), ", which counts bytes of text", *ids)
+    counted = re.fullmatch(rf"(.+?)[ _-]*(x|times|{kind}|{kind.removesuffix('s')})", text.lower())
     decimal = re.fullmatch(r"(\d+),(\d+)([a-z]*)", text, re.ASCII)
     amounts = [
+        *(_times_meant(text) if kind == "time" else []),
+        *([counted[1]] if counted else []),
         text.rstrip("bB"),
         *([f"{decimal[1]}.{decimal[2]}{decimal[3]}"] if decimal else []),
         text.partition(",")[0],

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
@@ -32,19 +33,21 @@ from slmmodel.config_values import (
     OptionalNumber,
     PositiveCount,
     Section,
+    StepsOrShare,
     as_list,
     first_of_unknown,
     joined_settings,
-    meant_bool,
-    meant_integer,
+    meant_length,
     meant_number,
+    meant_of_model,
+    meant_word,
     one_of_list,
     option,
     parse_word,
     resumable_option,
     share_of_percent,
 )
-from slmmodel.data_config import DataConfig, is_other_value, names_path
+from slmmodel.data_config import LISTS, DataConfig, check_lists, is_other_value, names_path, step_after
 from slmmodel.errors import (
     WHOLE,
     Argument,
@@ -59,13 +62,13 @@ from slmmodel.errors import (
     suggestion,
     unknown_setting,
 )
-from slmmodel.foreign_names import FOREIGN_BUDGETS, FOREIGN_VALUES
+from slmmodel.foreign_names import FOREIGN_BUDGETS
 from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
-from slmmodel.models.presets import DEFAULT_PRESETS, Preset, archs_named, preset
-from slmmodel.sizes import ceil_div
+from slmmodel.models.presets import DEFAULT_PRESETS, PRESETS, Preset, archs_named, preset
+from slmmodel.sizes import ceil_div, parse_count
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -82,11 +85,16 @@ USUAL_LR = 1.0
 
 
 class ScheduleConfig(Section):
-    """Learning-rate schedule. `warmup` and `decay`: below 1 a share of the run, else steps."""
+    """Learning-rate schedule."""
 
     kind: str = option("wsd", "wsd, cosine, linear or const.")
-    warmup: OptionalNumber = option(None, "Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps.")
-    decay: OptionalNumber = option(None, "Default: 20 %; 40 % of runs under 2000 steps.")
+    warmup: StepsOrShare = option(
+        None,
+        "Below 1 a share of the run, else steps. Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps.",
+    )
+    decay: StepsOrShare = option(
+        None, "Below 1 a share of the run, else steps. Default: 20 %; 40 % of runs under 2000 steps."
+    )
     final: Factor = option(0.0, "Factor of the learning rate that the step after the last would have.")
     shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
 
@@ -252,17 +260,19 @@ def read_yaml(path: str) -> Settings:
         node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
     except FileNotFoundError:
         near = suggestion(Path(path).name, [each.name for each in Path(path).absolute().parent.glob("*.y*ml")])
-        fix = f"--config {Path(path).with_name(near)}" if near else "check the name"
+        fix: Fix = f"--config {Path(path).with_name(near)}" if near else "check the name"
+        if path in PRESETS:
+            fix = (Argument("preset", path),)
         raise MissingInput(f"no file {path!r}", where="--config", fix=fix, path=path) from None
     except OSError as error:
         raise Unreadable(
             f"cannot read {path!r}: {error.strerror}", where="--config", fix="name a text file", path=path
         ) from error
     except FaultError as fault:
-        fix = remedy(fault)
+        mend = remedy(fault)
         if Path(path).suffix not in (".yaml", ".yml"):
-            fix += "; slm config > run.yaml writes a configuration"
-        raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
+            mend += "; slm config > run.yaml writes a configuration"
+        raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=mend, path=path) from None
     if not isinstance(node, MappingNode | None):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="slm config > run.yaml writes a configuration")
     settings: Settings = {}
@@ -310,14 +320,10 @@ def read_assignments(assignments: Iterable[str]) -> Settings:
         if not equals or not name.strip():
             raise InvalidConfig(f"--set {assignment!r} is not NAME=VALUE", fix="--set optim.lr=1e-3", option="set")
         value = None if text.strip() == "null" else text.strip()
-        if name.strip() in _LISTS and text.strip().startswith("["):
+        if name.strip() in LISTS and text.strip().startswith("["):
             value = _flow_list(text, name.strip())
         settings[name.strip()] = Setting(value, f"--set {name.strip()}")
     return settings
-
-
-_LISTS = ("data.train", "data.stages")
-"""Settings whose value may be a list of tables."""
 
 
 def _flow_list(text: str, name: str) -> Any:
@@ -447,6 +453,7 @@ def affects_weights(name: str) -> bool:
 
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with what to write for all of them."""
+    check_lists(settings)
     valid = dict.fromkeys(names)
     known = list(dict.fromkeys([_PRESET, *valid, *model_options(settings)]))
     unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
@@ -504,6 +511,8 @@ def validate(settings: Settings) -> dict[str, Any]:
             wrong = f"{fault.fields.get('option')}."
             places = [given.where for name, given in settings.items() if f"{name}.".startswith(wrong)]
             fault.where = fault.where or " and ".join(dict.fromkeys(places)) or None
+            if (share := fault.fields.get("share")) and (given := settings.get("run.budget.steps")):
+                fault.fix = step_after(cast("float", share), parse_count(str(given.value)) or 0)
             raise
         name = next(name for name in settings if f"{path}.".startswith(f"{name}."))
         raise InvalidConfig(
@@ -526,16 +535,6 @@ def _as_given(fix: Fix, name: str, where: str) -> Fix:
     )
 
 
-def _meant_value(name: str, value: Any) -> str | None:
-    """The value that one of another tool, in other letters or misspelled, stands for; None where there is none."""
-    kind, text = OPTIONS[name].annotation, str(value).lower().removeprefix("torch.")
-    literal = get_args(kind)[0] if get_origin(kind) is tuple else kind
-    choices = [choice for choice in get_args(literal) if isinstance(choice, str)]
-    if name == "run.device":
-        return meant_device(text)
-    return FOREIGN_VALUES.get(name, {}).get(text) or suggestion(text, choices)
-
-
 def _fix_of(name: str, value: Any) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
@@ -544,7 +543,11 @@ def _fix_of(name: str, value: Any) -> Fix:
         return "correct it"
     if joined := joined_settings(name, value):
         return tuple(part for each in joined for part in (Argument(*each), " "))[:-1]
-    meant = _meant_value(name, value)
+    meant = (
+        meant_device(str(value).lower().removeprefix("torch."))
+        if name == "run.device"
+        else meant_word(name, OPTIONS[name].annotation, value)
+    )
     if meant is not None:
         return (Argument(name, meant),)
     number = meant_number(value)
@@ -552,6 +555,8 @@ def _fix_of(name: str, value: Any) -> Fix:
         return (Argument(name, number),)
     if one := one_of_list(name, value, lambda each: _is_valid(name, each)):
         return one
+    if name in ("optim.schedule.warmup", "optim.schedule.decay") and (lengths := meant_length(name, value)):
+        return lengths
     default = OPTIONS[name].default
     is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay", "run.batch_tokens")
     if is_of_preset or default in (None, "", ()) or name.startswith("optim.schedule."):
@@ -629,10 +634,12 @@ def _sections_of(settings: Settings) -> tuple[Settings, dict[str, Any]]:
 def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelConfig) -> ModelConfig:
     options = {name: parse_word(setting.value) for name, setting in settings.items() if name != "preset"}
     arch = str(options.get("arch", base.model["arch"]))
-    shape = dict(base.model)
+    shape, known = dict(base.model), arch_of(arch).config.model_fields
+    for name, field in known.items():
+        if options.get(name) == "none" and NoneType in get_args(field.annotation):
+            options[name] = None
     if arch != base.model["arch"]:
         # Another architecture takes the preset's sizes where it has the same options.
-        known = arch_of(arch).config.model_fields
         sizes = {**base.model, "hidden_size": 2 * base.model["d_model"]}
         common = {"n_layers", "d_model", "n_heads", "hidden_size"} & known.keys()
         shape = {name: size for name, size in sizes.items() if name in common}
@@ -660,9 +667,8 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
             error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
             option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
             usual = {"seq_len": base.seq_len, **shape}.get(option.removeprefix("model."))
-            meant: object = meant_integer(named.value) if named and error.limit == WHOLE else None
-            meant = meant_number(named.value) if named and error.limit == "a number" else meant
-            meant = meant_bool(named.value) if named and error.limit == "true or false" else meant
+            wrong = known.get(option.removeprefix("model."))
+            meant = meant_of_model(option, wrong, named.value, error.limit) if named and wrong else None
             share = share_of_percent(named.value, error.limit or "") if named else None
             if named and (joined := joined_settings(option, named.value)):
                 error.fix = tuple(part for each in joined for part in (Argument(*each), " "))[:-1]

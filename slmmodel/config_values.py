@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.fields import FieldInfo
 
-from slmmodel.errors import Argument, Fix, InvalidConfig, first_unknown
+from slmmodel.errors import WHOLE, Argument, Fix, InvalidConfig, first_unknown, suggestion
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
@@ -49,21 +51,33 @@ def share_of_percent(value: object, limit: str) -> float | None:
 
 
 def meant_number(value: object) -> float | None:
-    """The number that `5%`, `0,003` or `10,000` stands for; None for other words."""
-    text = str(value).strip()
+    """The number that `5%`, `0,003`, `10,000` or `1e-3,` stands for, also with a typographic minus; None for others."""
+    given = str(value).strip()
+    text = given.translate(_MINUS).rstrip(",; ")
     if text[:1] in "'\"" and len(text) > 2 and text[-1] == text[0]:
         return parse_share(text[1:-1])
     if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text, re.ASCII):
         return float(text.replace(",", ""))
     point = re.sub(r"^(-?\d*),(\d+(e-?\d+)?%?)$", r"\1.\2", text)
     number = parse_share(point)
-    return None if number is None or (point == text and "%" not in text) else round(number, 9)
+    return None if number is None or (point == given and "%" not in text) else round(number, 9)
+
+
+_MINUS = str.maketrans(dict.fromkeys("\N{MINUS SIGN}\N{EN DASH}\N{HYPHEN}\N{NON-BREAKING HYPHEN}", "-"))
+"""Characters that text processors write for a minus."""
 
 
 def meant_bool(value: object) -> str | None:
     """`true` or `false` for the words of other formats, such as `yes` and 0; None for other words."""
     words = {"true": ("yes", "on", "1", "y"), "false": ("no", "off", "0", "n", "none")}
     return next((ours for ours, others in words.items() if str(value).lower() in (ours, *others)), None)
+
+
+def meant_word(name: str, kind: Any, value: object, cutoff: float = 0.75) -> str | None:
+    """The word of a setting of this type that one of another tool, in other letters or misspelled, stands for."""
+    literal = get_args(kind)[0] if get_origin(kind) is tuple else kind
+    text, choices = str(value).lower().removeprefix("torch."), [each for each in get_args(literal) if type(each) is str]
+    return FOREIGN_VALUES.get(name, {}).get(text) or suggestion(text, choices, cutoff=cutoff)
 
 
 def as_list(value: Any) -> Any:
@@ -117,8 +131,17 @@ def one_of_list(name: str, value: object, is_valid: Callable[[Any], bool] = _is_
 
 def meant_integer(value: object) -> int | None:
     """The integer that `1K`, `1e3` or `1,024` stands for; K is 1,024, since sizes of a model are powers of 2."""
-    binary = re.fullmatch(r"(\d+) ?ki?", str(value).strip().lower(), re.ASCII)
-    return int(binary[1]) * 1024 if binary else parse_count(str(value))
+    text = str(value).strip(" ,;")
+    binary = re.fullmatch(r"(\d+) ?ki?", text.lower(), re.ASCII)
+    return int(binary[1]) * 1024 if binary else parse_count(text)
+
+
+def meant_of_model(option: str, field: FieldInfo, value: object, limit: str | None) -> int | float | str | None:
+    """What a wrong value of an option of a model stands for; None where there is no such value."""
+    parse = {WHOLE: meant_integer, "a number": meant_number, "true or false": meant_bool}.get(str(limit))
+    meant = parse(value) if parse else None
+    # `relu` is another function than `relu2`, so only words of almost the same letters are misspelled.
+    return meant_word(option, field.annotation, value, cutoff=0.9) if meant is None else meant
 
 
 def _text(value: Any) -> str:
@@ -127,6 +150,26 @@ def _text(value: Any) -> str:
     if not isinstance(value, str | os.PathLike):
         raise ValueError("expected text or a path")
     return os.fspath(value)
+
+
+def _steps_or_share(value: float | None) -> float | None:
+    if value is not None and value > 1 and not value.is_integer():
+        raise ValueError("a share of the run below 1, or a whole number of steps")
+    return value
+
+
+def meant_length(name: str, value: object) -> Fix | None:
+    """The settings that a number above 1 with a fraction may stand for, where others count steps; None for others."""
+    number = parse_share(str(value))
+    if number is None or not 1 < number <= 100 or number.is_integer():
+        return None
+    share = Argument(name, round(number / 100, 6))
+    return (
+        Argument(name, math.ceil(number)),
+        ", which counts steps, or ",
+        share,
+        f", which is {number:g} % of the run",
+    )
 
 
 Count = Annotated[int, _parsed(parse_count, "an integer >= 0"), Field(ge=0, lt=1 << 63)]
@@ -141,6 +184,8 @@ Factor = Annotated[float, Field(ge=0, le=1e8)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 """Decay of a running mean of AdamW."""
 OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]
+StepsOrShare = Annotated[OptionalNumber, AfterValidator(_steps_or_share)]
+"""A share of a run, or from 1 on steps."""
 Device = Annotated[str, BeforeValidator(lambda value: _device(str(value)))]
 Text = Annotated[str, BeforeValidator(_text)]
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, ValidationError, model_serializer, model_validator
 
-from slmmodel.config_values import Count, Section, Share, Size, Text, option, parse_word, resumable_option
-from slmmodel.errors import InvalidConfig, first_fault
+from slmmodel.config_values import (
+    Count,
+    PositiveCount,
+    Section,
+    Share,
+    Size,
+    Text,
+    option,
+    parse_word,
+    resumable_option,
+)
+from slmmodel.errors import Argument, Fix, InvalidConfig, first_fault
+from slmmodel.sizes import parse_share
+from slmmodel.yaml_files import FlowList
 
 
 def _weight(value: Any) -> float:
@@ -121,13 +134,105 @@ def _part(kind: type[_Part], value: Any, option_name: str) -> _Part:
                 f"{option_name}: {fault.fact}", where=repr(of), limit=fault.limit, fix=fault.fix, option=option_name
             ) from None
         known = ", ".join(kind.model_fields)
-        is_percentage = key == "passkey" and str(found).isdecimal() and 1 <= int(found) <= _MAX_PERCENTAGE
+        share = parse_share(str(found)) if key == "from_step" else None
+        share = share if share is not None and 0 <= share < 1 else None
+        fix = "correct it, or leave it out"
+        if key == "passkey" and str(found).isdecimal() and 1 <= int(found) <= _MAX_PERCENTAGE:
+            fix = f"passkey: {found}%"
+        elif key == "weights":
+            limit = "a table of names of sources, each with its weight"
+            weights = found if isinstance(found, list) else [found]
+            fix = f"weights: {{{', '.join(f'NAME: {each}' for each in weights)}}}, with the names of the sources"
+        elif share is not None:
+            fix = step_after(share, 1000) if share else "from_step: 1, the first step"
+        fields: dict[str, Any] = {"share": share} if share else {}
         raise InvalidConfig(
             f"{option_name}: {key} is {found!r}",
             limit=f"keys: {known}" if "extra" in limit.lower() else limit,
-            fix=f"passkey: {found}%" if is_percentage else "correct it, or leave it out",
+            fix=fix,
             option=option_name,
+            **fields,
         ) from None
+
+
+def step_after(share: float, steps: int) -> str:
+    """The first step of a stage, from 1, that begins after a share of a run."""
+    return f"from_step: {round(share * steps) + 1}, the step after {100 * share:.4g} % of {steps:,} steps"
+
+
+LISTS = ("data.train", "data.stages")
+"""Settings whose value may be a list of tables."""
+
+
+class Given(Protocol):
+    """A value of a setting and where it was given, as `Setting` of `config` holds them."""
+
+    value: Any
+    where: str
+
+
+def check_lists(settings: Mapping[str, Any]) -> None:
+    """Raises `InvalidConfig` for a table in the place of a list, and for several sources in one text.
+
+    `settings` are values with their origin, by dotted name.
+    """
+    for name in LISTS:
+        inside = {each.removeprefix(f"{name}."): each for each in settings if each.startswith(f"{name}.")}
+        if inside:
+            first: Given = settings[next(iter(inside.values()))]
+            meant = _as_list(name, {leaf: settings[each].value for leaf, each in inside.items()})
+            in_file = f"write {name.rpartition('.')[2]}: {meant}"
+            fix = in_file if ", line " in first.where else (Argument(name, meant),)
+            limit = "a list of tables"
+            raise InvalidConfig(f"{name} is a table", where=first.where, limit=limit, fix=fix, option=name)
+    train: Given | None = settings.get("data.train")
+    if train is None or train.where == "DATA" or not isinstance(train.value, str):
+        return
+    if sources := _joined(train.value):
+        fact, fix = f"no file or folder {train.value!r}", (Argument("data.train", sources),)
+        raise InvalidConfig(fact, where=train.where, limit="a path, or a list of sources", fix=fix, option="data.train")
+
+
+def _as_list(name: str, inside: Mapping[str, Any]) -> FlowList:
+    """The list that is meant by a table: its one element, weights or tables by path, or paths by domain.
+
+    `name` is `data.train` or `data.stages`, `inside` its leaves by dotted name.
+    """
+    keys = (Stage if name == "data.stages" else DataSource).model_fields
+    one: dict[str, Any] = {}
+    by_path: dict[str, dict[str, Any]] = {}
+    for leaf, value in inside.items():
+        path, _, key = leaf.rpartition(".")
+        if leaf in keys:
+            one[leaf] = _plain(leaf, value)
+        elif path and key in keys:
+            by_path.setdefault(path, {})[key] = _plain(key, value)
+        elif parse_share(str(value)) is not None:
+            by_path[leaf] = {"weight": _plain("weight", value)}
+        else:
+            by_path[leaf] = {"path": value, "domain": leaf}
+    return FlowList([one] * bool(one) + [{"path": path, **table} for path, table in by_path.items()])
+
+
+def _plain(key: str, value: Any) -> Any:
+    """A value as one writes it in a list: names as they are, others as numbers; a weight is no share."""
+    if key in ("path", "domain", "template"):
+        return value
+    return parse_word(str(value).removesuffix("%") if key == "weight" else value)
+
+
+_WEIGHTED = re.compile(r"(.+?)[:=@] ?([\d.]+)%?", re.ASCII)
+
+
+def _joined(text: str) -> FlowList | None:
+    """The sources of `data,data3` or `data:0.7,data3:0.3`, whose paths exist while the whole does not; else None."""
+    sources: list[Any] = []
+    for part in map(str.strip, text.split(",")):
+        found = None if os.path.exists(part) else _WEIGHTED.fullmatch(part)  # noqa: PTH110  (of any text)
+        sources.append({"path": found[1], "weight": _plain("weight", found[2])} if found else part)
+    paths = [text, *(each if isinstance(each, str) else each["path"] for each in sources)]
+    whole, *parts = map(os.path.exists, paths)
+    return FlowList(sources) if sources != [text] and not whole and all(parts) else None
 
 
 Sources = Annotated[str | tuple[DataSource, ...], BeforeValidator(_sources)]
@@ -136,10 +241,10 @@ Sources = Annotated[str | tuple[DataSource, ...], BeforeValidator(_sources)]
 class Stage(Section):
     """What changes in a run at a step. What is left out stays as it was."""
 
-    from_step: Count = option(1, "The first step of the stage, from 1.", gt=0)
+    from_step: PositiveCount = option(1, "The first step of the stage, from 1.")
     train: Sources = option("", "Other sources.")
     weights: dict[str, Weight] = option({}, "Other weights, by the names of sources.")
-    seq_len: Count | None = option(None, "Another length of sequences, up to model.seq_len.", gt=0)
+    seq_len: PositiveCount | None = option(None, "Another length of sequences, up to model.seq_len.")
 
 
 def _stages(value: Any) -> Any:
@@ -165,7 +270,11 @@ class DataConfig(Section):
     )
     tokenizer: Text = resumable_option("", "Tokenizer file; the training data are then text.")
     val: Text = resumable_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
-    pack: str = option("concat", "How documents fill sequences, sliding windows included; not what slmtok pack does.")
+    pack: str = option(
+        "concat",
+        "How documents fill sequences: concat, first_fit, best_fit, best_fit_crop, bucket, stateful; or windows: "
+        "stream, right_pad_once, full_only, left_pad, slide_through. Not what slmtok pack does.",
+    )
     positions: Literal["auto", "reset", "true", "row"] = option(
         "auto",
         "Numbering of positions in each span (reset), sequence (row) or document (true); auto: reset, row for windows.",
@@ -193,11 +302,20 @@ class DataConfig(Section):
             raise InvalidConfig(
                 f"data.stages begin at the steps {', '.join(map(str, steps))}",
                 limit="the first at step 1, each later than the one before",
-                fix="data.stages: [{from_step: 1, train: A}, {from_step: 20001, train: B}]",
+                fix=self._ordered(),
                 option="data.stages",
             )
         self.by_stage()
         return self
+
+    def _ordered(self) -> Fix:
+        """The stages by their first steps, and one before them from step 1, in which all is as without stages."""
+        stages = {each.from_step: each.model_dump(mode="json", exclude_unset=True) for each in self.stages}
+        if len(stages) < len(self.stages):
+            return "give each stage another from_step"
+        return (
+            Argument("data.stages", FlowList({"from_step": at, **stages.get(at, {})} for at in sorted({1, *stages}))),
+        )
 
     def by_stage(self) -> list[ResolvedStage]:
         """The stages with everything that holds in each; one for a run without stages. Raises `InvalidConfig`."""

@@ -308,10 +308,11 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
             if last == whole
             else f"write {last} inside {section}, or {whole} alone"
         )
+    sections = ["model", "data", "optim", "run"] if any("." in each for each in known) else known
     return InvalidConfig(
         f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         where=where,
-        limit=f"known: {', '.join(of_section or ['model', 'data', 'optim', 'run'])}",
+        limit=f"known: {', '.join(of_section or sections)}",
         fix=fix,
         option=name,
     )

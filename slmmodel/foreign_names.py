@@ -63,14 +63,33 @@ _PRECISIONS = {
     "fp16": ("float16", "half", "16", "16-mixed"),
     "fp64": ("float64", "double", "64", "64-true"),
 }
+_ON, _OFF = ("true", "yes", "on", "1", "y"), ("false", "no", "off", "none", "0", "0.0", "n")
+_SWITCHES = {
+    "run.compile": ("on", "off"),
+    "data.shuffle": ("documents", "none"),
+    "data.crop_offset": ("random", "fixed"),
+    "model.memory": (None, "off"),
+    "optim.schedule.warmup": (None, "0"),
+    # A norm of 0 would make all gradients 0; other trainers do not clip then.
+    **dict.fromkeys(("optim.grad_clip", "optim.lr_scaling"), (None, "none")),
+    **dict.fromkeys(("model.window", "model.softcap", "model.bptt_segments", "model.init_std"), (None, "none")),
+}
+"""Settings that other tools switch on and off, each with our words for both; None where there are several for on."""
 FOREIGN_VALUES = {
+    **{
+        name: {**dict.fromkeys(_ON if on else (), str(on)), **dict.fromkeys(_OFF, off)}
+        for name, (on, off) in _SWITCHES.items()
+    },
     "run.precision": {other: ours for ours, others in _PRECISIONS.items() for other in others},
-    "run.compile": {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"},
     "run.device": {"gpu": "cuda", "metal": "mps"},
     "run.parallel": dict.fromkeys(("fsdp2", "fsdp1", "zero"), "fsdp"),
+    "data.pack": {
+        **dict.fromkeys(("packing", "packed", "pack", "true", "concatenate"), "concat"),
+        **dict.fromkeys(("padding", "padded", "pad", "none", "false"), "bucket"),
+        **dict.fromkeys(("bptt", "tbptt", "truncated_bptt"), "stateful"),
+    },
+    "model.mlp": {"silu": "swiglu", **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh", "gelu_fast"), "gelu_tanh")},
     "optim.name": dict.fromkeys(("adam", "adamw_torch", "adamw_torch_fused"), "adamw"),
-    # Other trainers do not clip at 0, and a norm of 0 would make all gradients 0.
-    "optim.grad_clip": dict.fromkeys(("0", "0.0"), "none"),
     "optim.schedule.kind": {"constant": "const", "constant_with_warmup": "const", "cos": "cosine"},
 }
 """Values of other tools, in lower case, by setting: our value that means the same."""

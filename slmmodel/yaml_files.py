@@ -5,6 +5,8 @@ Aliases are refused because a few lines of them stand for gigabytes. A fault is 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
@@ -14,6 +16,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from slmmodel.json_files import MAX_DEPTH, FaultError
+from slmmodel.sizes import counted
 
 
 def compose(data: bytes) -> Node | None:
@@ -22,7 +25,7 @@ def compose(data: bytes) -> Node | None:
     try:
         node: Node | None = loader.get_single_node()
     except (yaml.YAMLError, ValueError) as error:
-        raise _fault(error) from None
+        raise _fault(error, data) from None
     finally:
         loader.dispose()
     return node
@@ -40,7 +43,7 @@ def _values(data: bytes) -> Any:
     try:
         return loader.get_single_data()
     except (yaml.YAMLError, ValueError) as error:
-        raise _fault(error) from None
+        raise _fault(error, data) from None
     finally:
         loader.dispose()
 
@@ -64,6 +67,7 @@ def as_written(node: Node) -> Any:
 
 
 _REMEDIES = {
+    "has a line indented by": "indent it as one of the keys above it",
     "has a tab": "replace it with spaces",
     "has the alias": "write the value itself: anchors and aliases are not supported",
     "has a second document": "keep one of them: several documents in a file are not supported",
@@ -90,7 +94,32 @@ def _parsed(data: bytes) -> _Loader:
         raise _fault(error) from None
 
 
-def _fault(error: Exception) -> FaultError:
+def _indentation_fault(lines: list[str], at: int) -> FaultError | None:
+    """The fault of a line, by index, whose indentation is none of those of the keys above it; None for other lines."""
+    before = "".join(lines[:at])
+    in_brackets = any(before.count(opened) > before.count(closed) for opened, closed in ("[]", "{}"))
+    if at >= len(lines) or not _KEY.match(lines[at]) or in_brackets:
+        return None
+    open_keys: list[int] = []
+    above = ""
+    for above in filter(_KEY.match, lines[:at]):
+        indentation = _indentation(above)
+        open_keys = [each for each in open_keys if each < indentation] + [indentation]
+    found = _indentation(lines[at])
+    if not open_keys or found in open_keys or (found > open_keys[-1] and above.rstrip().endswith(":")):
+        return None
+    spaces = " or ".join(filter(None, (", ".join(map(str, open_keys[:-1])), str(open_keys[-1]))))
+    return FaultError(f"has a line indented by {counted(found, 'space')}, and the keys above it by {spaces}", at + 1)
+
+
+_KEY = re.compile(r" *[\w.-]+ *:(\s|$)")
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _fault(error: Exception, data: bytes = b"") -> FaultError:
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     fact = f"is not YAML: {str(problem or error).splitlines()[0]}"
     if problem == "but found another document":
@@ -99,6 +128,8 @@ def _fault(error: Exception) -> FaultError:
         fact = str(problem)
     elif problem is not None and r"'\t'" in problem:
         fact = "has a tab where YAML takes spaces"
+    elif mark is not None and (fault := _indentation_fault(data.decode(errors="replace").split("\n"), mark.line)):
+        return fault
     return FaultError(fact) if mark is None else FaultError(fact, mark.line + 1, mark.column + 1)
 
 
@@ -140,3 +171,13 @@ def to_yaml(sections: Mapping[str, Any]) -> bytes:
     """Sections of plain values as YAML; equal values give equal bytes."""
     text: str = yaml.safe_dump(dict(sections), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
     return text.encode()
+
+
+class FlowList(list[Any]):
+    """A list in a fix: YAML in one line on a command line, and a list in Python."""
+
+    def __str__(self) -> str:
+        text: str = yaml.safe_dump(
+            list(self), sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
+        )
+        return text.strip()

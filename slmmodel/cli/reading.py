@@ -6,7 +6,7 @@ Flags win over a configuration file. A run records the options that are not at t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slmmodel.checkpoint import CONFIG, RunFolder
@@ -46,11 +46,16 @@ def merge(given: Settings, read: ReadOptions) -> tuple[Settings, ReadOptions]:
 
 def of_source(read: ReadOptions, given: Mapping[str, Any], path: str) -> ReadOptions:
     """The options of one source of `data.train`: its own over those of all. Raises what the options raise."""
+    check_keys(given, path)
+    return parse_options(ReadOptions, {**to_record(read), **given})
+
+
+def check_keys(given: Iterable[str], path: str) -> None:
+    """Raises `InvalidConfig` for a key of a source of `data.train` that is no option of reading."""
     known = [name for name, _, _ in option_specs(ReadOptions)]
     for name in given:
         if name not in known:
             raise unknown_setting(name, [*DataSource.model_fields, *known], f"data.train: {path}")
-    return parse_options(ReadOptions, {**to_record(read), **given})
 
 
 def to_record(read: ReadOptions) -> dict[str, Any]:

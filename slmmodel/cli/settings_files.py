@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,36 @@ def settings_in(path: str) -> Settings | None:
         return read_yaml(path)
     except SlmmodelError:
         return None
+
+
+_SECTION = re.compile(r"\s*\[([\w.]+)\]\s*", re.ASCII)
+_VALUE = re.compile(r"""\s*([\w.]+)\s*=\s*("[^"]*"|'[^']*'|[^\s#"';]+)\s*([#;].*)?""", re.ASCII)
+
+
+def as_options(path: str) -> str:
+    """The options `--set` for a file of `name = value` below heads of sections, such as TOML and INI.
+
+    Empty unless each of its lines sets one of our settings.
+    """
+    from slmmodel.config import OPTIONS, model_options
+
+    file, section = Path(path), ""
+    known = {*OPTIONS, *model_options(), "model.preset"}
+    words: list[str] = []
+    if file.stat().st_size > _MAX_BYTES:
+        return ""
+    for line in file.read_text("utf-8", "replace").splitlines():
+        if head := _SECTION.fullmatch(line):
+            section = f"{head[1]}."
+        elif assigned := _VALUE.fullmatch(line):
+            name = next((each for each in (section + assigned[1], assigned[1]) if each in known), None)
+            if name is None:
+                return ""
+            value = assigned[2].strip("\"'")
+            words += ["--set", f"{name}={value}"]
+        elif line.strip()[:1] not in ("", "#", ";"):
+            return ""
+    return shlex.join(words)
 
 
 def translated(names: Sequence[str]) -> str:

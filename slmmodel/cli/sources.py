@@ -111,6 +111,7 @@ class _Opened:
 
     def _open_packed(self, source: DataSource) -> tuple[DocumentStream, DocumentStream | None]:
         if source.model_extra:
+            reading.check_keys(source.model_extra, source.path)
             name = next(iter(source.model_extra))
             raise InvalidConfig(
                 f"data.train: {name} says how text is read, and {source.path!r} is packed data",

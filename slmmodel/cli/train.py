@@ -511,7 +511,7 @@ def _refuse_other_file(config: str) -> None:
 
     The files of a run lie beside its configuration.
     """
-    from slmmodel.cli.settings_files import names_in, translated
+    from slmmodel.cli.settings_files import as_options, names_in, translated
     from slmtok.file_kinds import NAMES, is_run, kind_of_file
 
     limit, fix, beside = None, "slm config > run.yaml writes one", Path(config).with_name(CONFIG)
@@ -522,8 +522,12 @@ def _refuse_other_file(config: str) -> None:
     elif (language := _LANGUAGES.get(Path(config).suffix.lower())) and Path(config).is_file():
         fact = f"{config} is {language}, not a configuration of slm"
         limit = "YAML, whose sections are model, data, optim and run"
-        ours = translated(names_in(config))
-        fix = f"{ours}{fix}" if ours else f"{fix}; slm train DATA --learning_rate 1e-3 is answered by our setting"
+        if sets := as_options(config):
+            fix = f"{sets} in place of --config {shlex.quote(config)}"
+        elif ours := translated(names_in(config)):
+            fix = f"{ours}{fix}"
+        else:
+            fix = f"{fix}; slm train DATA --learning_rate 1e-3 is answered by our setting"
     elif (kind := kind_of_file(config)) in NAMES:
         fact = f"{config} is {NAMES[kind]}, not a configuration"
     else:

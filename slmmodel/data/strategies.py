@@ -11,6 +11,7 @@ from slmmodel.data.packing import Ints, Packing, check_choice, count_inputs
 from slmmodel.data.packs import PACKS
 from slmmodel.data.windows import WINDOWS
 from slmmodel.errors import Argument, WrongType, unknown_name
+from slmmodel.foreign_names import FOREIGN_VALUES
 
 STRATEGIES: dict[str, type[Packing]] = {**PACKS, **WINDOWS}
 
@@ -64,5 +65,10 @@ def strategy_of(name: str) -> type[Packing]:
     """The strategy of that name. Raises `UnknownName`, `WrongType`."""
     check_type("pack", name, str, "pack='concat'")
     if name not in STRATEGIES:
-        raise unknown_name("strategy", name, STRATEGIES, Argument("data.pack"), option="data.pack")
+        known = FOREIGN_VALUES["data.pack"].get(name.lower())
+        error = unknown_name("strategy", name, STRATEGIES, Argument("data.pack"), nearest=known, option="data.pack")
+        if name.lower().startswith(("slid", "window")):
+            stream, single = (Argument("data.pack", each) for each in ("stream", "right_pad_once"))
+            error.fix = (stream, " for windows over all documents end to end, or ", single, " over each document")
+        raise error
     return STRATEGIES[name]

@@ -73,7 +73,8 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
     from slmtok.options import flag_of
 
     flag, value = flag_of(setting.name.rpartition(".")[2]), setting.value
-    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    # A list of tables writes itself.
+    text = ",".join(map(str, value)) if type(value) in (list, tuple) else str(value)
     if "." in setting.name and flag not in flags:
         return f"--set {shlex.quote(f'{setting.name}={text}')}" if setting.has_value else setting.name
     if value is False:

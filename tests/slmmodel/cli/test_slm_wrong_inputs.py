@@ -192,7 +192,7 @@ CASES = {
     "train data -o r --threads auto": (2, "  limit: an integer >= 0\n"),
     "train data -o r --budget time=2h30": (
         2,
-        "  limit: a time such as 130s or 2h\n  fix:   --budget time=130s, for instance",
+        "  limit: a time such as 130s or 2h\n  fix:   --budget time=9000s\n",
     ),
     "train data -o r --set model.dropout=1.5": (2, "fix:   set it within the limit, or leave it to the preset\n"),
     "train data -o r --set optim.schedule=cosine": (2, "setting of it, such as --set optim.schedule.kind=cosine\n"),
