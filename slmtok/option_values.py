@@ -631,6 +631,8 @@ def _val_meant(rule: str) -> tuple[str | None, str | None]:
     kind, colon, rest = rule.partition(":")
     if colon and (meant := closest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
         return ("files:" + rest if meant == "files" else rule_of_share(f"{meant}:{rest}") or "auto"), None
+    if not colon and Path(rule).is_dir():
+        return f"files:{rule}", None
     if colon or not Path(rule).suffix:
         return closest(rule, ("auto", "none")), None
     if Path(rule).exists():
