@@ -17,7 +17,14 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.nested_texts import fix_of_list, fix_of_nested, fix_of_object, fix_of_values, is_object_of_texts
+from slmtok.corpus.nested_texts import (
+    fix_of_absent,
+    fix_of_list,
+    fix_of_nested,
+    fix_of_object,
+    fix_of_values,
+    is_object_of_texts,
+)
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, Template, encode, located, template_of
@@ -66,7 +73,11 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
             yield encode(record) if is_document else template.text_of(record)
         except MalformedRecord as error:
             if not options.skip_malformed:
-                if template.is_held_by(record) and any(_has_text(each, template) for each in records):
+                is_object = isinstance(record, dict)
+                absent = fix_of_absent(path, ".json", template, record) if is_object and records is values[0] else None
+                if absent and any(_has_text(each, template) for each in records):
+                    error.fix = absent
+                elif template.is_held_by(record) and any(_has_text(each, template) for each in records):
                     error.fix = SKIP
                     error.fields.pop("meant", None)
                 elif fix := _fix(path, values, record, error, template):

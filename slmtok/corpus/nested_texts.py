@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from slmtok.corpus.template import Template
+from slmtok.corpus.template import SKIP, Template
 from slmtok.errors import Setting
 from slmtok.files import free_name
 from slmtok.record_texts import LIKELY_FIELDS, text_in, text_of_list
@@ -50,6 +50,22 @@ def fix_of_nested(
         return None
     text = _nested_text(record, nested)
     return _as_text(source, template.fields[0], text) if text else None
+
+
+def fix_of_absent(
+    source: str, suffix: str, template: Template, record: Mapping[str, Any]
+) -> tuple[str | Setting, ...] | None:
+    """What to do about fields of a template that other records have, and this one lacks or has as null.
+
+    A command that writes the records with empty texts for them, or to skip such records. None where none lacks.
+    """
+    absent = [name for name in dict.fromkeys(template.fields) if record.get(name) is None]
+    if not absent or template.source is None:
+        return None
+    if not source.endswith(suffix):
+        return SKIP
+    texts = {name: f"'' if row.get({name!r}) is None else row[{name!r}]" for name in absent}
+    return (_as_texts(source, texts, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
 
 
 def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | None:
