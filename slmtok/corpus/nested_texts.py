@@ -40,7 +40,10 @@ def fix_of_nested(
         if text is None or not source.endswith(suffix):
             texts = [name for name, value in record.items() if isinstance(value, str)]
             return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
-        return _as_text(source, "text", text)
+        if template.source is not None:
+            texts_of = {name: text for name, value in asked.items() if (text := text_in({name: value}, "row"))}
+            return _as_texts(source, texts_of, keeps_others=True)
+        return _as_text(source, template.fields[0], text)
     if paths := _paths_in(template, record):
         if source.endswith(suffix):
             return _as_texts(source, paths, keeps_others=template.source is not None)
@@ -77,7 +80,8 @@ def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | 
         if likely := {name: value for name, value in nested.items() if _holds_likely(value)}:
             return text_in(likely, "row")
         path, text = max(_texts_in(record), key=lambda found: len(found[1]))
-        return _expression(path) if len(path) > 1 and len(text) >= MIN_MEAN_CHARS else None
+        is_nested = len(path) > 1 or path[-1][1]
+        return _expression(path) if is_nested and len(text) >= MIN_MEAN_CHARS else None
     return text_in(nested, "row")
 
 
@@ -133,7 +137,7 @@ def _texts_in(record: Mapping[str, Any], before: _PathOfText = ()) -> Iterator[t
     for name, value in record.items():
         is_list = isinstance(value, list)
         inner, path = (value[0] if value else None) if is_list else value, (*before, (name, is_list))
-        if isinstance(inner, str) and not is_list:
+        if isinstance(inner, str) and (not is_list or all(isinstance(each, str) for each in value)):
             yield path, inner
         elif isinstance(inner, dict):
             yield from _texts_in(inner, path)
