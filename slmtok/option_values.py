@@ -328,7 +328,8 @@ def naming_domains(mix: object, domains: object) -> Iterator[None]:
             fix = error.parts["fix"]
             parts = fix if isinstance(fix, tuple) else (str(fix),)
             meant = next((each.value for each in parts if isinstance(each, Setting) and each.name == "mix"), mix)
-            globs = Setting("domains", dict.fromkeys(cast("Mapping[str, object]", meant), "GLOB"))
+            names = cast("Mapping[str, object]", meant)
+            globs = Setting("domains", {name: f"{name}/**" if Path(name).is_dir() else "GLOB" for name in names})
             error.fix = (*parts, "; and for text, globs of its domains: ", globs)
         raise
 

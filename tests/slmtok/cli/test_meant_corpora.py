@@ -312,3 +312,34 @@ def test_a_field_that_no_record_is_known_to_have_may_be_left_out(slmtok) -> None
     Path("a.jsonl").write_text(json.dumps({"text": SENTENCE}))
     fix = fix_of(slmtok, "count a.jsonl --text-template '{title}{text}' -o new.counts")
     assert fix.startswith("--text-template '{text}' if no record has 'title', else --skip-malformed")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--domain zh --domain fi", "--domain 'zh=zh/**' --domain 'fi=fi/**'"),
+        ("--domain ./zh/ --domain 'rest=fi/*'", "--domain 'zh=zh/**' --domain 'rest=fi/*'"),
+    ],
+)
+def test_the_folders_of_all_domains_are_their_globs(slmtok, domains, given: str, meant: str) -> None:
+    assert fix_of(slmtok, f"{TRAIN} {given} --mix zh=2") == meant
+    assert slmtok(*shlex.split(f"{TRAIN} {meant} --mix zh=2")).code == 0
+
+
+def test_each_wrong_weight_is_in_one_fix(slmtok, domains) -> None:
+    assert fix_of(slmtok, f"{TRAIN} --mix zh:0.6 --mix fi:0.4") == "--mix zh=0.6 --mix fi=0.4"
+    fix = fix_of(slmtok, f"{TRAIN} --mix zh=60%")
+    assert fix.endswith("; and for text, globs of its domains: --domain 'zh=zh/**'")
+    assert slmtok(*shlex.split(f"{TRAIN} --mix zh=0.6 {fix.rpartition(': ')[2]}")).code == 0
+
+
+def test_a_number_of_documents_is_no_sample(slmtok, domains) -> None:
+    fix = fix_of(slmtok, "count zh fi --sample '1 docs' -o new.counts")
+    assert fix.startswith("--max-docs 1, the first of the corpus")
+    ran = slmtok("count", "zh", "fi", *shlex.split(fix.partition(", ")[0]), "-o", "new.counts", "--json")
+    assert ran.json["result"]["documents"] == 1
+
+
+def test_a_share_of_the_memory_is_a_percentage(slmtok, domains) -> None:
+    assert fix_of(slmtok, "count zh fi --memory 0.5 -o new.counts") == "--memory 50%"
+    assert slmtok("count", "zh", "fi", "--memory", "50%", "-o", "new.counts").code == 0
