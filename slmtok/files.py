@@ -164,8 +164,10 @@ def _fetching(address: str, kind: str) -> str:
     """What to do about an address in the place of a file: to copy the file or the folder here."""
     folder = address.rstrip("/").rpartition("/")[2]
     if address.endswith("/"):
-        command = _FETCH_FOLDER.get(kind, "").format(shlex.quote(address), shlex.quote(folder))
-        return f"fetch the folder first{f': {command}' if command else ''}, and name {folder if command else 'the copy'}"
+        if command := _FETCH_FOLDER.get(kind):
+            name = shlex.quote(folder)
+            return f"fetch the folder first: {command.format(shlex.quote(address), name)}, and name {name}"
+        return "fetch the folder first, and name the copy"
     fetch = _FETCH.get(kind)
     return f"fetch the file first{f': {fetch.format(shlex.quote(address))}' if fetch else ', and name the copy'}"
 

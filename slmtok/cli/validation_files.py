@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
+from pathlib import Path
 
 import click
 
@@ -25,13 +25,13 @@ def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
     places = [at for at, (before, word) in enumerate(pairwise(["", *words])) if word in corpus and before[:2] != "--"]
     try:
         files, chosen = expand(corpus), expand([path])
-        is_added = not {*map(os.path.abspath, chosen)} <= {*map(os.path.abspath, files)}
+        wanted = {*map(Path.absolute, map(Path, chosen))}
+        is_added = not wanted <= {*map(Path.absolute, map(Path, files))}
         files += chosen if is_added else []
         names = source_names(files)
     except SlmtokError:
         return
-    wanted = {*map(os.path.abspath, chosen)}
-    rule = rule_of_files([os.path.abspath(each) in wanted for each in files], names)
+    rule = rule_of_files([Path(each).absolute() in wanted for each in files], names)
     if len(chosen) == len(files):
         error.where, error.fix = f"{path} is the whole corpus", split_of_share("10%")
     is_rule = any(word.removeprefix("--val=").startswith("files:") for word in words)
