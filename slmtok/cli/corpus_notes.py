@@ -156,9 +156,12 @@ def _separator_meant(separator: str) -> str:
 
 
 def _separators_meant(separator: str) -> list[str]:
-    """Separators that are almost this one: without white space, and with other ends of lines."""
+    """Separators that are almost this one: without white space, with other ends of lines, and not as a regex."""
     lines = separator.replace("\r\n", "\n")
-    found = [separator.strip(), *(lines.replace("\n", end) for end in ("\n", "\r\n", "\r"))]
+    plain = re.sub(r"\n\{(\d),?\d*\}", lambda found: "\n" * int(found[1]), re.sub(r"\\s[*+]?", "", lines))
+    plain = plain.replace("\n+", "\n").replace("/n", "\n")
+    texts = dict.fromkeys([lines, plain])
+    found = [separator.strip(), *(each.replace("\n", end) for each in texts for end in ("\n", "\r\n", "\r"))]
     return [each for each in dict.fromkeys(found) if each not in ("", separator)]
 
 

@@ -35,8 +35,8 @@ def glob_of_folder(glob: str, paths: Iterable[str]) -> str | None:
 
 
 def glob_of_suffix(glob: str, paths: Iterable[str]) -> str | None:
-    """The glob for the files of a suffix, `.txt` or `txt`; None where none of these files has it."""
-    meant = f"*.{glob.removeprefix('.')}"
+    """The glob for the files of a suffix, such as `.txt`, `txt` or a regex of it; None where none of these has it."""
+    meant = f"*.{glob.removeprefix('.*').removesuffix('$').replace(chr(92), '').removeprefix('.')}"
     return meant if "/" not in glob and any(matches(path, meant) for path in paths) else None
 
 

@@ -343,3 +343,18 @@ def test_a_number_of_documents_is_no_sample(slmtok, domains) -> None:
 def test_a_share_of_the_memory_is_a_percentage(slmtok, domains) -> None:
     assert fix_of(slmtok, "count zh fi --memory 0.5 -o new.counts") == "--memory 50%"
     assert slmtok("count", "zh", "fi", "--memory", "50%", "-o", "new.counts").code == 0
+
+
+@pytest.mark.parametrize("regex", [r"\n{2,}", "/n/n", r"\s*\n\n\s*"])
+def test_a_separator_is_no_regex(slmtok, regex: str) -> None:
+    Path("a.txt").write_text(POEM)
+    note = note_of(slmtok, f"count a.txt --separator {shlex.quote(regex)} -o new.counts", "occurs nowhere")
+    assert note.endswith(r"run it again with --separator '\n\n' --force")
+
+
+def test_a_regex_that_excludes_a_suffix_is_a_glob(slmtok) -> None:
+    Path("web").mkdir()
+    for name in ("a.txt", "b.js"):
+        Path("web", name).write_text(POEM)
+    note = note_of(slmtok, r"count web --exclude '\.js$' -o new.counts", "matches no file")
+    assert note.endswith("run it again with --exclude '*.js' --force for the files of that suffix")
