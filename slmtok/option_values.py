@@ -380,6 +380,8 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         size = int(value)  # 1e9, as flags take it
     elif isinstance(value, bool) or not hasattr(value, "__index__"):
         size = integer_meant(value) or 0
+        if isinstance(value, float) and 0 < value < 1:
+            raise wrong_type("memory", value, "takes a size", f"{value * 100:g}%")
         raise wrong_type("memory", value, "takes a size", size if MIN_MEMORY_BYTES <= size < 1 << 63 else "1GB")
     else:
         size = int(value.__index__())

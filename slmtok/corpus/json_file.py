@@ -29,7 +29,7 @@ from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, Template, encode, located, template_of
 from slmtok.errors import DocumentTooLarge, MalformedRecord, Message, Setting
-from slmtok.files import read_at_most
+from slmtok.files import free_name, read_at_most
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -168,5 +168,28 @@ def _skip_space(text: str, at: int) -> int:
 
 def _malformed(error: Exception, path: str, record: int, other_format: Message | None) -> MalformedRecord:
     reason = str(error) if isinstance(error, ValueError) else "it nests too deep"
+    at = error.pos if isinstance(error, json.JSONDecodeError) else 0
+    before = error.doc[:at].rstrip() if isinstance(error, json.JSONDecodeError) else ""
+    if isinstance(error, json.JSONDecodeError) and before.endswith(",") and error.doc[at : at + 1] in ("]", "}"):
+        comma = len(before) - 1
+        line, column = before.count("\n") + 1, comma - before.rfind("\n")
+        return located(
+            MalformedRecord(
+                f"not JSON: a comma stands before the closing {error.doc[at]!r}, at column {column}",
+                fix=_without_comma(path, comma),
+            ),
+            path,
+            line=line,
+        )
     fix = other_format or ("repair the file, or ", Setting("format", "text"), " to read it as plain text")
     return located(MalformedRecord(f"not JSON: {reason}", fix=fix), path, record=record)
+
+
+def _without_comma(path: str, at: int) -> str:
+    """The command that writes a file of JSON without its character number `at`, a comma."""
+    if not path.endswith(".json"):
+        return "remove the comma"
+    program = f"import sys; text = sys.stdin.read(); print(text[:{at}] + text[{at + 1}:])"
+    target = free_name(f"{path.removesuffix('.json')}-clean.json")
+    line = f"python -c {shlex.quote(program)} < {shlex.quote(path)} > {shlex.quote(target)}"
+    return f"PYTHONIOENCODING=utf-8-sig {line}, and name it"
