@@ -8,8 +8,8 @@ _ASCII_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _MAX_NEAR = 5
 _UTF_8_WITH_MARK = ("utf8bom", "utf8withbom", "utf8withsignature")
 """Names that editors give to UTF-8 with a byte order mark."""
-_OF_WINDOWS = {"ansi": "cp1252", "unicode": "utf-16", "unicodebigendian": "utf-16-be"}
-"""Names that Windows gives to encodings: ANSI is that of Western Europe and America, others are cp1250 to cp1258."""
+_OF_WINDOWS = {"ansi": "cp1252"}
+"""Names that Windows gives to encodings: ANSI is cp1252 in Western Europe and America."""
 _NO_FILES = ("idna", "punycode")
 """Codecs of host names, which no file is in."""
 
