@@ -48,6 +48,8 @@ _FETCH = {
     "gs:": "gcloud storage cp {} .",
 }
 """The command that copies a file here, by the kind of its address."""
+_FETCH_FOLDER = {"s3:": "aws s3 cp --recursive {} {}", "gs:": "gcloud storage cp --recursive {} ."}
+"""The same for a folder, whose address ends with a slash; its name here is the last part of the address."""
 _LOCAL = "file://"
 _ADDRESS = re.compile("([a-z0-9]{2,}:)//?")
 
@@ -144,10 +146,8 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     if address := _ADDRESS.match(str(path)):
         # `Path` leaves one slash of two.
         name = f"{address[1]}//{str(path)[address.end() :]}"
-        fetch = _FETCH.get(address[1])
-        command = f": {fetch.format(shlex.quote(name))}" if fetch else ", and name the copy"
-        fix = f"fetch the file first{command}"
-        return MissingInput(f"{name!r} is an address, and only files are read", fix=fix, path=str(path))
+        fact = f"{name!r} is an address, and only files are read"
+        return MissingInput(fact, fix=_fetching(name, address[1]), path=str(path))
     folder = Path(path).parent
     if not str(path):
         return MissingInput("the name of a file is empty", fix="name a file", path="")
@@ -170,6 +170,18 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
         fix=similar_file(path) or "check the name; paths are relative to the working folder",
         path=str(path),
     )
+
+
+def _fetching(address: str, kind: str) -> str:
+    """What to do about an address in the place of a file: to copy the file or the folder here."""
+    folder = address.rstrip("/").rpartition("/")[2]
+    if address.endswith("/"):
+        if command := _FETCH_FOLDER.get(kind):
+            name = shlex.quote(folder)
+            return f"fetch the folder first: {command.format(shlex.quote(address), name)}, and name {name}"
+        return "fetch the folder first, and name the copy"
+    fetch = _FETCH.get(kind)
+    return f"fetch the file first{f': {fetch.format(shlex.quote(address))}' if fetch else ', and name the copy'}"
 
 
 _MAX_LISTED = 8

@@ -279,20 +279,31 @@ def specials_meant(value: object) -> dict[str, str]:
     return found
 
 
-_SHARE = re.compile(r"(?:(hash|tail):)?(-?\d*\.?\d+)(%?)", re.ASCII)
+_SHARE = re.compile(r"\s*(?:([a-z_-]+)\s*:)?\s*(-?\d*\.?\d+)(?:/([1-9]\d*))?\s*(%?)\s*", re.ASCII | re.IGNORECASE)
+_SPLITS = {
+    **dict.fromkeys(("hash", "random", "rand", "shuffle", "shuffled"), "hash"),
+    **dict.fromkeys(("tail", "last", "end"), "tail"),
+}
+"""The rule of a split, by its name and by those of other tools."""
 
 
 def rule_of_share(text: str) -> str | None:
-    """The rule that a share such as `0.1`, `1.5`, `10%` or `hash:0.1` stands for; None for another text.
+    """The rule that a share such as `0.1`, `1/20`, `10%` or `random:10%` stands for; None for another text.
 
     A share alone is a tail, which is that share of any corpus; a hash may choose none of a few documents.
     """
     share = _SHARE.fullmatch(text)
     if share is None:
         return None
-    percent = float(share[2]) * (1 if share[3] or float(share[2]) >= 1 else 100)
+    number = float(share[2]) / int(share[3] or 1)
+    percent = number * (1 if share[4] or number >= 1 else 100)
     rounded = min(max(round(percent, 4), 0.0001), 99.9999)
-    return f"{share[1] or 'tail'}:{rounded:g}%" if 0 < percent < 100 else "tail:10%"
+    return f"{_split_named(share[1]) or 'tail'}:{rounded:g}%" if 0 < percent < 100 else "tail:10%"
+
+
+def _split_named(name: str | None) -> str | None:
+    """The split that a name before a share means; None without one, and for other names."""
+    return _SPLITS.get((name or "").lower()) or closest(name or "", ("hash", "tail"))
 
 
 def held_out_share(name: str, share: str) -> str:
@@ -307,9 +318,10 @@ def held_out_share(name: str, share: str) -> str:
 def split_of_share(share: object) -> Message:
     """The fix with the rule of a share, `tail:10%` for a text that is none; both rules where the text names neither."""
     rule = rule_of_share(str(share)) or "tail:10%"
-    if str(share).startswith(("hash:", "tail:")):
+    found = _SHARE.fullmatch(str(share))
+    if found and _split_named(found[1]):
         # `hash:0.5` may be half of the documents, and `hash:0.5%` without its sign.
-        as_percent = rule_of_share(f"{share}%") or rule
+        as_percent = (not found[3] and rule_of_share(f"{share}%")) or rule
         return (
             (Setting("val", rule),)
             if as_percent == rule

@@ -328,7 +328,8 @@ def naming_domains(mix: object, domains: object) -> Iterator[None]:
             fix = error.parts["fix"]
             parts = fix if isinstance(fix, tuple) else (str(fix),)
             meant = next((each.value for each in parts if isinstance(each, Setting) and each.name == "mix"), mix)
-            globs = Setting("domains", dict.fromkeys(cast("Mapping[str, object]", meant), "GLOB"))
+            names = cast("Mapping[str, object]", meant)
+            globs = Setting("domains", {name: f"{name}/**" if Path(name).is_dir() else "GLOB" for name in names})
             error.fix = (*parts, "; and for text, globs of its domains: ", globs)
         raise
 
@@ -379,6 +380,8 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         size = int(value)  # 1e9, as flags take it
     elif isinstance(value, bool) or not hasattr(value, "__index__"):
         size = integer_meant(value) or 0
+        if isinstance(value, float) and 0 < value < 1:
+            raise wrong_type("memory", value, "takes a size", f"{value * 100:g}%")
         raise wrong_type("memory", value, "takes a size", size if MIN_MEMORY_BYTES <= size < 1 << 63 else "1GB")
     else:
         size = int(value.__index__())
@@ -631,6 +634,8 @@ def _val_meant(rule: str) -> tuple[str | None, str | None]:
     kind, colon, rest = rule.partition(":")
     if colon and (meant := closest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
         return ("files:" + rest if meant == "files" else rule_of_share(f"{meant}:{rest}") or "auto"), None
+    if not colon and Path(rule).is_dir():
+        return f"files:{rule}", None
     if colon or not Path(rule).suffix:
         return closest(rule, ("auto", "none")), None
     if Path(rule).exists():

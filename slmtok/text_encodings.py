@@ -8,6 +8,8 @@ _ASCII_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _MAX_NEAR = 5
 _UTF_8_WITH_MARK = ("utf8bom", "utf8withbom", "utf8withsignature")
 """Names that editors give to UTF-8 with a byte order mark."""
+_OF_WINDOWS = {"ansi": "cp1252"}
+"""Names that Windows gives to encodings: ANSI is cp1252 in Western Europe and America."""
 _NO_FILES = ("idna", "punycode")
 """Codecs of host names, which no file is in."""
 
@@ -34,6 +36,8 @@ def similar_codec(name: str) -> str | None:
 
     if _letters(name) in _UTF_8_WITH_MARK:
         return "utf-8-sig"
+    if of_windows := _OF_WINDOWS.get(_letters(name)):
+        return of_windows
     bare = name.lower().partition("@")[0].rpartition(".")[2]
     if text_codec(bare):
         return bare

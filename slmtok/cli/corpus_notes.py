@@ -156,9 +156,12 @@ def _separator_meant(separator: str) -> str:
 
 
 def _separators_meant(separator: str) -> list[str]:
-    """Separators that are almost this one: without white space, and with other ends of lines."""
+    """Separators that are almost this one: without white space, with other ends of lines, and not as a regex."""
     lines = separator.replace("\r\n", "\n")
-    found = [separator.strip(), *(lines.replace("\n", end) for end in ("\n", "\r\n", "\r"))]
+    plain = re.sub(r"\n\{(\d),?\d*\}", lambda found: "\n" * int(found[1]), re.sub(r"\\s[*+]?", "", lines))
+    plain = plain.replace("\n+", "\n").replace("/n", "\n")
+    texts = dict.fromkeys([lines, plain])
+    found = [separator.strip(), *(each.replace("\n", end) for each in texts for end in ("\n", "\r\n", "\r"))]
     return [each for each in dict.fromkeys(found) if each not in ("", separator)]
 
 
@@ -288,7 +291,7 @@ def _line_of_list(path: str, word: str, *, is_first: bool = False) -> str:
 
 def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """Notes on a header that was read as text, and on quotes that .tsv does not have."""
-    from slmtok.corpus.csv_file import rewritten
+    from slmtok.corpus.csv_dialects import rewritten
     from slmtok.corpus.streams import compression
     from slmtok.corpus.table_heads import are_quoted, named_columns, table_heads
     from slmtok.corpus.tables import short
@@ -304,7 +307,8 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             yield f"the first row of {head.path} ({shown}) was read as text; {again}"
             break
     for head in [*filter(are_quoted, tables["tsv"])][:1]:
-        line = rewritten(head.path, "\t", free_name(f"{Path(head.path).stem}.csv"), read.encoding) + ", and name it"
+        output = free_name(f"{Path(head.path).stem}.csv")
+        line = rewritten(head.path, {"delimiter": "\t"}, output, read.encoding) + ", and name it"
         if compression(head.path) != "plain":
             line = "write it as .csv, which has quotes"
         fact = f"the texts in the first rows of {head.path} are in quotes, which .tsv keeps as text"

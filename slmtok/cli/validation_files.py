@@ -1,38 +1,45 @@
-"""The command line that takes a file apart from the corpus as validation: in the corpus, and chosen by the rule."""
+"""The command line that takes a file, or a folder, as validation: in the corpus, and chosen by the rule."""
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
+from pathlib import Path
 
 import click
 
 from slmtok.cli.arguments import arguments_of, command_line, positional, takes_corpus
 from slmtok.errors import SlmtokError
+from slmtok.foreign_options import split_of_share
 
 
 def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
-    """Changes the fix of an error about --val, which names a file, to the command with that file in its corpus too."""
+    """Changes the fix of an error about --val, which names a path, to the command with that path in its corpus too."""
     path = error.fields.get("validation_file")
     if not isinstance(path, str) or not takes_corpus(ctx.command):
         return
     from slmtok.corpus.paths import expand
     from slmtok.shards.plan import source_names
+    from slmtok.shards.split import rule_of_files
 
     corpus, words = positional(ctx), arguments_of(ctx)
     places = [at for at, (before, word) in enumerate(pairwise(["", *words])) if word in corpus and before[:2] != "--"]
     try:
-        files = expand([*corpus, *([] if path in corpus else [path])])
-        names = dict(zip(files, source_names(files), strict=True))
+        files, chosen = expand(corpus), expand([path])
+        wanted = {*map(Path.absolute, map(Path, chosen))}
+        is_added = not wanted <= {*map(Path.absolute, map(Path, files))}
+        files += chosen if is_added else []
+        names = source_names(files)
     except SlmtokError:
         return
-    if not places or files.count(path) != 1 or len(files) == 1:
+    rule = rule_of_files([Path(each).absolute() in wanted for each in files], names)
+    if len(chosen) == len(files):
+        error.where, error.fix = f"{path} is the whole corpus", split_of_share("10%")
+    is_rule = any(word.removeprefix("--val=").startswith("files:") for word in words)
+    if not places or rule is None or (is_rule and not is_added):
+        # The error about a rule for files of the corpus names the rule that is meant.
         return
-    name = os.path.basename(path)  # noqa: PTH119
-    is_only = sum(os.path.basename(each) == name for each in files) == 1  # noqa: PTH119
-    rule = f"files:{name if is_only else names[path]}"
     line = []
     for at, (before, word) in enumerate(pairwise(["", *words])):
         line.append(rule if before == "--val" else f"--val={rule}" if word.startswith("--val=") else word)
-        line += [path] if at == places[-1] and path not in corpus else []
+        line += [path] if at == places[-1] and is_added else []
     error.fix = command_line(ctx, line)

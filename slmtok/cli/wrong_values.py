@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -48,6 +49,9 @@ _PAIR = re.compile(r"takes (\S+=\S+), not ")
 _NAME = re.compile(r"(?!\d)[^=,]+")
 """The first part of a pair alone."""
 
+_DOCUMENTS = re.compile(r"([1-9]\d*[kM]?)\s*(?:docs?|documents?|records?|lines?|rows?|files?)", re.ASCII)
+"""A number of documents, such as `5000 docs`."""
+
 _SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
 
 
@@ -73,8 +77,7 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if pair := _PAIR.match(error.message):
         if not name.startswith("--"):
             return getattr(command, "example", None)
-        meant = _pair_meant(value, pair[1])
-        return f"{name} {meant if meant == pair[1] else shlex.quote(meant)}"
+        return _pairs_meant(name, value, pair[1], context)
     if thousands := _thousands(value):
         return f"{name} {thousands}"
     if numbers := pointed_numbers(value):
@@ -110,9 +113,29 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     return f"{name} {example}, for instance{size}" if example else None
 
 
+def _pairs_meant(name: str, value: str, pair: str, context: click.Context) -> str:
+    """Every value of an option for pairs, such as NAME=GLOB, with each that is no pair as the one that it means."""
+    given = _values_of(name, context)
+    given = given if value in given else [value]
+    meant = [each if "=" in each.strip("=") else _pair_meant(each, pair) for each in given]
+    return " ".join(f"{name} {each if each == pair else shlex.quote(each)}" for each in meant)
+
+
+def _values_of(name: str, context: click.Context) -> list[str]:
+    """The values of the option `name` on the command line."""
+    arguments = arguments_of(context)
+    flags = next((param.opts for param in context.command.params if name in param.opts), [name])
+    joined = [word.partition("=")[2] for word in arguments if word.partition("=")[0] in flags and "=" in word]
+    return [word for flag, word in pairwise(arguments) if flag in flags] + joined
+
+
 def _pair_meant(value: str, pair: str) -> str:
     """`pair`, such as NAME=GLOB, with what a value says of it: both with another sign between, or one of them."""
     name, _, second = pair.partition("=")
+    if second == "GLOB" and (folder := Path(value)).is_dir() and folder.name.strip("."):
+        # A glob may begin at any folder of a path.
+        is_below = not folder.is_absolute() and ".." not in folder.parts
+        return f"{folder.name}={folder.as_posix() if is_below else folder.name}/**"
     if both := _DIVIDED_PAIR.fullmatch(value):
         is_folder = second == "GLOB" and os.path.isdir(both[2])  # noqa: PTH112
         return f"{both[1]}={both[2].rstrip('/')}/**" if is_folder else f"{both[1]}={both[2]}"
@@ -143,6 +166,8 @@ def _one_of_list(name: str, param: click.Parameter | None, value: str, context: 
         return f"{name} {number}"
     percent = _SHARE.fullmatch(value)
     if percent and percent[2] and takes("0.5") and takes(number := f"{float(percent[1]) / 100:g}"):
+        return f"{name} {number}"
+    if percent and not percent[2] and _share(value) > 0 and takes(number := f"{_share(value) * 100:g}%"):
         return f"{name} {number}"
     parts = [part.strip() for part in value.split(",")]
     if name == "--seeds" and len(parts) > 1 and all(map(str.isdecimal, parts)):
@@ -194,9 +219,7 @@ def _spellings_in_pairs(name: str, value: str, context: click.Context) -> str:
     """Every value of the option `name` as `ROLE=SPELLING`; the command line where that is an argument, the last one."""
     arguments = arguments_of(context)
     if name.startswith("-"):
-        flags = next((param.opts for param in context.command.params if name in param.opts), [name])
-        joined = [word.partition("=")[2] for word in arguments if word.partition("=")[0] in flags and "=" in word]
-        given = [word for flag, word in pairwise(arguments) if flag in flags] + joined
+        given = _values_of(name, context)
         pairs = pairs_meant(given if value in given else [value])
         return " ".join(f"{name} {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
     if value.endswith(".json") or os.path.isfile(value):  # noqa: PTH113
@@ -232,6 +255,9 @@ def _with_output(context: click.Context, words: list[str], output: str | None = 
 def _share_meant(name: str, value: str, context: click.Context) -> str | None:
     """The remedy for a share in the place of a number: of ids, of probability or of the documents. Else None."""
     options = options_by_flag(context.command)
+    documents = _DOCUMENTS.fullmatch(value)
+    if documents and name == "--sample" and "--max-docs" in options:
+        return f"--max-docs {documents[1]}, the first of the corpus; --sample takes a share of its documents"
     if not (share := _share(value)):
         return None
     if name == "--top-k" and "--top-p" in options:

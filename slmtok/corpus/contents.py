@@ -90,6 +90,11 @@ _HUGGING_FACE = (
 _OWN_TOKENIZER = b'{"format":"slmtok-tokenizer",'
 _TOKENIZER_OF_HF = ("tokenizer.json", "tokenizer_config.json")
 """Files of a folder that `save_pretrained` and `slmtok export` write."""
+_LEFT_BY_PROGRAMS = {
+    **dict.fromkeys(("_SUCCESS", "_committed_*", "_started_*"), Content("a mark that Spark leaves beside its data")),
+    **dict.fromkeys(("desktop.ini", "Thumbs.db"), Content("a file that Windows leaves in folders")),
+}
+"""Names of files that programs leave in folders of text, and what they are."""
 _FETCH_AGAIN = "fetch the file again: it may be the page of an error"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"[^"\\]{1,100}"\s*:')
 
@@ -116,7 +121,8 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
     zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
     found: dict[str, Content] = {}
     for path in paths:
-        content = _content_of_file(path, options)
+        left = _left_by_programs(path) if len(paths) > 1 else None
+        content = _LEFT_BY_PROGRAMS[left] if left else _content_of_file(path, options)
         if content is not None and not (content.encoded and zeros_are_text):
             found[path] = content
     if len(found) == len(paths) == 1:
@@ -124,6 +130,20 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
         format_of(paths[0], options)
     if found:
         raise _not_text(found, len(paths), options)
+
+
+def _left_by_programs(path: str) -> str | None:
+    """The pattern of `_LEFT_BY_PROGRAMS` that the name of a file has; else None."""
+    name = os.path.basename(path)  # noqa: PTH119  (a corpus may have 100,000 files)
+    stem, line, number = name.rpartition("_")
+    pattern = f"{stem}_*" if stem and line and number.isdecimal() else name
+    return pattern if pattern in _LEFT_BY_PROGRAMS else None
+
+
+def _glob_of(path: str) -> str:
+    """The glob that leaves out a file which is no text: of its program, of its suffix, or its name."""
+    name = Path(path)
+    return _left_by_programs(path) or (f"*{name.suffix}" if name.suffix else name.name)
 
 
 def _content_of_file(path: str, options: ReadOptions) -> Content | None:
@@ -449,7 +469,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     if content.read_by is not None:
         fix = (_remedy(path, content.read_by),)
     if len(found) < number and (content.read_by is None or content in _OFFICE.values()):
-        globs = dict.fromkeys("*" + Path(name).suffix if Path(name).suffix else Path(name).name for name in found)
+        globs = dict.fromkeys(map(_glob_of, found))
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))
         fix = (exclude,) if content.read_by is None else (*fix, ", or ", exclude)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import csv
 import io
 import os
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, tee
 from typing import TYPE_CHECKING
 
-from slmtok.corpus.streams import UTF_8, bare_suffix, document_too_large, open_bytes
+from slmtok.corpus.csv_dialects import common_mark, fix_of_rows, rewritten
+from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header, longest_column
 from slmtok.corpus.template import SKIP, located, template_of
@@ -38,6 +38,7 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
     """The text of every row. Raises `MalformedRecord`, for single rows unless skipping, `Unreadable`."""
     csv.field_size_limit(_MAX_VALUE_CHARS)
     header: Header | None = None
+    is_any_read = False
     with open_bytes(path, options.encoding) as stream:
         # Surrogate escapes carry bytes that are not UTF-8.
         text_stream = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
@@ -62,9 +63,12 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
                     raise
                 malformed = error
             else:
+                is_any_read = True
                 yield text
                 continue
             if not options.skip_malformed:
+                if header is not None and not is_any_read:
+                    malformed.fix = fix_of_rows(path, header.width, header.columns, options.encoding) or malformed.fix
                 raise located(malformed, path, line=first_line)
             skipped.records += 1
 
@@ -116,16 +120,6 @@ def _has_quotes(path: str) -> bool:
     return os.path.isfile(path) and b'"' in read_file(path, _HEAD_BYTES)  # noqa: PTH113
 
 
-def rewritten(path: str, mark: str, output: str, encoding: str = UTF_8) -> str:
-    """The command that writes a table with another separator, `mark`, as CSV.
-
-    Latin-1 keeps all bytes. The encoding of the locale, which may be UTF-8, ends the program at others.
-    """
-    program = f"import csv,sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin,delimiter={mark!r}))"
-    environment = f"PYTHONIOENCODING={'latin-1' if encoding == UTF_8 else encoding}"
-    return f'{environment} python -c "{program}" < {shlex.quote(path)} > {shlex.quote(output)}'
-
-
 def _following(rows: Iterator[list[str]]) -> Iterator[list[bytes]]:
     """The rows behind the first, as far as they can be read."""
     with suppress(csv.Error, SlmtokError):
@@ -135,7 +129,7 @@ def _following(rows: Iterator[list[str]]) -> Iterator[list[bytes]]:
 def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: Iterator[list[str]]) -> Header:
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
     template = template_of(options)
-    following, behind = tee(_following(rows))
+    following, behind, others_behind = tee(_following(rows), 3)
     try:
         return Header.of(row, template, f"{path}, line {line:,}", following)
     except MalformedRecord as error:
@@ -149,8 +143,22 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
             number = str(longest_column([each for each in others if len(each) == len(columns)] or [columns]) + 1)
             key = (" ", Setting("text_key", number)) if not is_named and template.source is None else ()
             error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
-        elif len(row) == 1 and (mark := next((each for each in "\t;|" if each.encode() in text), None)):
-            command = rewritten(path, mark, f"{path.removesuffix('.csv')}-comma.csv", options.encoding)
+        elif mark := _other_mark(text, islice(others_behind, _MAX_ROWS), len(row)):
+            output = f"{path.removesuffix('.csv')}-comma.csv"
+            command = rewritten(path, {"delimiter": mark}, output, options.encoding)
             named = "tabs" if mark == "\t" else repr(mark)
             error.limit, error.fix = f"columns are separated by ',', and these by {named}", f"{command}, and name it"
+        elif fix:
+            table = error.parts["fix"]
+            error.fix = (*fix, "; for a table, ", *([table] if isinstance(table, str) else table or ()))
         raise
+
+
+def _other_mark(first: bytes, rows: Iterable[Sequence[bytes]], width: int) -> str | None:
+    """The mark between the columns of a table, where it is no comma; None for a comma.
+
+    A row of one column has any such mark; others have it in each row, because their texts have commas.
+    """
+    if width == 1:
+        return next((each for each in "\t;|" if each.encode() in first), None)
+    return common_mark([b",".join(row).decode("latin-1") for row in ([first], *rows)], "|;")

@@ -35,9 +35,25 @@ def glob_of_folder(glob: str, paths: Iterable[str]) -> str | None:
 
 
 def glob_of_suffix(glob: str, paths: Iterable[str]) -> str | None:
-    """The glob for the files of a suffix, `.txt` or `txt`; None where none of these files has it."""
-    meant = f"*.{glob.removeprefix('.')}"
+    """The glob for the files of a suffix, such as `.txt`, `txt` or a regex of it; None where none of these has it."""
+    meant = f"*.{glob.removeprefix('.*').removesuffix('$').replace(chr(92), '').removeprefix('.')}"
     return meant if "/" not in glob and any(matches(path, meant) for path in paths) else None
+
+
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MAX_LISTED = 64
+"""Globs that one text lists; braces beside braces list exponentially many."""
+
+
+def listed_globs(text: str) -> list[str]:
+    """The globs that a text lists, with commas or in the braces of a shell: `*.{js,css}`, `*.js,*.css`."""
+    listed, at = [text], 0
+    while at < len(listed) < _MAX_LISTED:
+        if found := _BRACES.search(glob := listed[at]):
+            listed[at : at + 1] = [glob[: found.start()] + part + glob[found.end() :] for part in found[1].split(",")]
+        else:
+            at += 1
+    return list(dict.fromkeys(part.strip() for each in listed for part in each.split(",")))
 
 
 def expand(pattern: str) -> list[str]:

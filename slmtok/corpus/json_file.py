@@ -17,12 +17,19 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.nested_texts import fix_of_list, fix_of_nested, fix_of_object, fix_of_values, is_object_of_texts
+from slmtok.corpus.nested_texts import (
+    fix_of_absent,
+    fix_of_list,
+    fix_of_nested,
+    fix_of_object,
+    fix_of_values,
+    is_object_of_texts,
+)
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, Template, encode, located, template_of
 from slmtok.errors import DocumentTooLarge, MalformedRecord, Message, Setting
-from slmtok.files import read_at_most
+from slmtok.files import free_name, read_at_most
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -66,7 +73,11 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
             yield encode(record) if is_document else template.text_of(record)
         except MalformedRecord as error:
             if not options.skip_malformed:
-                if template.is_held_by(record) and any(_has_text(each, template) for each in records):
+                is_object = isinstance(record, dict)
+                absent = fix_of_absent(path, ".json", template, record) if is_object and records is values[0] else None
+                if absent and any(_has_text(each, template) for each in records):
+                    error.fix = absent
+                elif template.is_held_by(record) and any(_has_text(each, template) for each in records):
                     error.fix = SKIP
                     error.fields.pop("meant", None)
                 elif fix := _fix(path, values, record, error, template):
@@ -157,5 +168,28 @@ def _skip_space(text: str, at: int) -> int:
 
 def _malformed(error: Exception, path: str, record: int, other_format: Message | None) -> MalformedRecord:
     reason = str(error) if isinstance(error, ValueError) else "it nests too deep"
+    at = error.pos if isinstance(error, json.JSONDecodeError) else 0
+    before = error.doc[:at].rstrip() if isinstance(error, json.JSONDecodeError) else ""
+    if isinstance(error, json.JSONDecodeError) and before.endswith(",") and error.doc[at : at + 1] in ("]", "}"):
+        comma = len(before) - 1
+        line, column = before.count("\n") + 1, comma - before.rfind("\n")
+        return located(
+            MalformedRecord(
+                f"not JSON: a comma stands before the closing {error.doc[at]!r}, at column {column}",
+                fix=_without_comma(path, comma),
+            ),
+            path,
+            line=line,
+        )
     fix = other_format or ("repair the file, or ", Setting("format", "text"), " to read it as plain text")
     return located(MalformedRecord(f"not JSON: {reason}", fix=fix), path, record=record)
+
+
+def _without_comma(path: str, at: int) -> str:
+    """The command that writes a file of JSON without its character number `at`, a comma."""
+    if not path.endswith(".json"):
+        return "remove the comma"
+    program = f"import sys; text = sys.stdin.read(); print(text[:{at}] + text[{at + 1}:])"
+    target = free_name(f"{path.removesuffix('.json')}-clean.json")
+    line = f"python -c {shlex.quote(program)} < {shlex.quote(path)} > {shlex.quote(target)}"
+    return f"PYTHONIOENCODING=utf-8-sig {line}, and name it"

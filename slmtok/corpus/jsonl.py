@@ -19,7 +19,7 @@ from typing import Any
 
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.jsonl_heads import meant_by_head
-from slmtok.corpus.nested_texts import converted, fix_of_list, fix_of_nested
+from slmtok.corpus.nested_texts import converted, fix_of_absent, fix_of_list, fix_of_nested
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import open_bytes, open_head
 from slmtok.corpus.suffixes import format_of_name
@@ -65,6 +65,8 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             error.fix = _fix_of_encoding(source)
         elif record is ... and (found := meant_by_head(source, options)):
             error.limit, error.fix = found
+        elif isinstance(record, dict) and (fix := _fix_of_absent(source, options, record)):
+            error.fix = fix
         elif template_of(options).is_held_by(record) and _begins_with_text(source, options):
             error.fix = SKIP
             error.fields.pop("meant", None)
@@ -91,6 +93,12 @@ def _fix_of_text(options: ReadOptions) -> Message:
     without: Message = ("; leave ", Setting("text_key"), " out")
     key = without if options.text_key != ReadOptions.text_key else ()
     return Setting("format", "json"), ", which reads texts without a field", *key
+
+
+def _fix_of_absent(source: str, options: ReadOptions, record: dict[str, Any]) -> Message | None:
+    """As `fix_of_absent`, where a record near the beginning of the file has the fields."""
+    fix = fix_of_absent(source, ".jsonl", template_of(options), record)
+    return fix if fix and _begins_with_text(source, options) else None
 
 
 def _begins_with_text(source: str, options: ReadOptions) -> bool:

@@ -66,8 +66,29 @@ def remedy_without_encoding(path: str, heads: Mapping[str, bytes], found: Mappin
         )
     other = next((name for name, each in found.items() if name != path and each.characters >= MIN_CHARACTERS), None)
     if other is not None and not found[other].invalid:
-        return f"{shown_name(other)} is UTF-8, ", *misread, f"{shown_name(path)} to UTF-8"
+        return (
+            f"{shown_name(other)} is UTF-8, ",
+            *misread,
+            f"{shown_name(path)} to UTF-8{_whole_conversion(path, heads.get(path, b''))}",
+        )
     return None
+
+
+def _whole_conversion(path: str, head: bytes) -> str:
+    """The end of a remedy with the command that converts a plain file whose encoding is likely; else ""."""
+    from slmtok.corpus.likely_encodings import likely_encodings
+
+    names = likely_encodings(head)
+    if len(names) != 1 or not (is_plain(path) and os.path.isfile(path)):  # noqa: PTH113
+        return ""
+    target = free_name(f"{path.removesuffix(Path(path).suffix)}-utf-8{Path(path).suffix}")
+    read, written = (json.dumps(name, ensure_ascii=False) for name in (path, target))
+    text = f'open({read}, encoding="{names[0]}", newline=str()).read()'
+    program = f'open({written}, "w", encoding="utf-8", newline=str()).write({text})'
+    return (
+        f", as it reads as words in {names[0]}: python -c {shlex.quote(program)}, and name {shlex.quote(target)} "
+        f"in its place; in a folder --exclude {shlex.quote(Path(path).name)}"
+    )
 
 
 def _conversion(path: str, head: bytes) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from slmtok.corpus.template import Template
+from slmtok.corpus.template import SKIP, Template
 from slmtok.errors import Setting
 from slmtok.files import free_name
 from slmtok.record_texts import LIKELY_FIELDS, text_in, text_of_list
@@ -40,7 +40,10 @@ def fix_of_nested(
         if text is None or not source.endswith(suffix):
             texts = [name for name, value in record.items() if isinstance(value, str)]
             return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
-        return _as_text(source, "text", text)
+        if template.source is not None:
+            texts_of = {name: text for name, value in asked.items() if (text := text_in({name: value}, "row"))}
+            return _as_texts(source, texts_of, keeps_others=True)
+        return _as_text(source, template.fields[0], text)
     if paths := _paths_in(template, record):
         if source.endswith(suffix):
             return _as_texts(source, paths, keeps_others=template.source is not None)
@@ -52,6 +55,22 @@ def fix_of_nested(
     return _as_text(source, template.fields[0], text) if text else None
 
 
+def fix_of_absent(
+    source: str, suffix: str, template: Template, record: Mapping[str, Any]
+) -> tuple[str | Setting, ...] | None:
+    """What to do about fields of a template that other records have, and this one lacks or has as null.
+
+    A command that writes the records with empty texts for them, or to skip such records. None where none lacks.
+    """
+    absent = [name for name in dict.fromkeys(template.fields) if record.get(name) is None]
+    if not absent or template.source is None:
+        return None
+    if not source.endswith(suffix):
+        return SKIP
+    texts = {name: f"'' if row.get({name!r}) is None else row[{name!r}]" for name in absent}
+    return (_as_texts(source, texts, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
+
+
 def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | None:
     """The text in the nested fields of a row, as an expression; None where a field of text is meant instead."""
     if any(isinstance(value, str) for value in record.values()):
@@ -61,7 +80,8 @@ def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | 
         if likely := {name: value for name, value in nested.items() if _holds_likely(value)}:
             return text_in(likely, "row")
         path, text = max(_texts_in(record), key=lambda found: len(found[1]))
-        return _expression(path) if len(path) > 1 and len(text) >= MIN_MEAN_CHARS else None
+        is_nested = len(path) > 1 or path[-1][1]
+        return _expression(path) if is_nested and len(text) >= MIN_MEAN_CHARS else None
     return text_in(nested, "row")
 
 
@@ -117,7 +137,7 @@ def _texts_in(record: Mapping[str, Any], before: _PathOfText = ()) -> Iterator[t
     for name, value in record.items():
         is_list = isinstance(value, list)
         inner, path = (value[0] if value else None) if is_list else value, (*before, (name, is_list))
-        if isinstance(inner, str) and not is_list:
+        if isinstance(inner, str) and (not is_list or all(isinstance(each, str) for each in value)):
             yield path, inner
         elif isinstance(inner, dict):
             yield from _texts_in(inner, path)

@@ -11,7 +11,7 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -56,10 +56,11 @@ def expand(
         if not isinstance(argument, (str, os.PathLike)):
             fix = "slmtok.Texts([tok.decode(ids)]) for the text of ids" if are_ids([argument]) else _TEXTS_FIX
             raise WrongType(f"corpus path {index} is {type(argument).__name__}, not str or Path", fix=fix)
-    return [file for argument in arguments for file in _expand_one(os.fspath(argument), exclude)]
+    named = {os.fspath(argument) for argument in arguments}
+    return [file for argument in arguments for file in _expand_one(os.fspath(argument), exclude, named)]
 
 
-def _expand_one(path: str, exclude: Sequence[str] | None) -> list[str]:
+def _expand_one(path: str, exclude: Sequence[str] | None, named: Container[str]) -> list[str]:
     if not path:
         raise MissingInput("a path is empty", fix="name a file, a folder or a glob", path=path)
     if path == _STDIN_DEVICE:
@@ -85,7 +86,7 @@ def _expand_one(path: str, exclude: Sequence[str] | None) -> list[str]:
         found = _regular(_glob(path), exclude)
         if found:
             return found
-    raise _missing(path)
+    raise _missing(path, named)
 
 
 def is_saved(path: str) -> bool:
@@ -156,8 +157,15 @@ def _refuse_folder(error: OSError) -> NoReturn:
     ) from None
 
 
-def _missing(path: str) -> MissingInput:
-    """The error for a path without a match. It says what the folder holds, and suggests a glob that matches."""
+def _missing(path: str, named: Container[str]) -> MissingInput:
+    """The error for a path without a match. It says what the folder holds, and suggests a glob that matches.
+
+    named: all paths of the corpus, of which none is suggested.
+    """
+
+    def is_other(near: Path) -> bool:
+        return near.exists() and str(near) not in named
+
     magic = glob.has_magic(path)
     shown = path if len(path) <= MAX_SHOWN else path[: MAX_SHOWN - 1] + "…"
     fact = f"no file matches {shown!r}" if magic else f"no file or folder {shown!r}"
@@ -170,11 +178,11 @@ def _missing(path: str) -> MissingInput:
     from difflib import get_close_matches
 
     if not folder.is_dir():
-        fix = (not magic and similar_file(path)) or fix
+        fix = (not magic and similar_file(path, is_other)) or fix
         if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).suffix:
             fix += f"; hf:{path} is a data set of the Hugging Face Hub"
         return MissingInput(fact, where=f"there is no folder {str(folder)!r}", fix=fix, path=path)
-    if not magic and (meant := similar_file(path)):
+    if not magic and (meant := similar_file(path, is_other)):
         return MissingInput(fact, where=place, fix=meant, path=path)
     endings, has = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file()), "has"
     if magic and not endings and (below := Counter(_endings_below(folder))):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slmtok.corpus.annotated import records_among
 from slmtok.corpus.contents import check_texts, markup_among, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
-from slmtok.corpus.globs import matches
+from slmtok.corpus.globs import listed_globs, matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import UTF_8, compression, explained, open_head, open_stream, read_document
@@ -125,7 +125,7 @@ def is_excluded(source: str, options: ReadOptions) -> bool:
 def _refuse_listed_globs(unused: Iterable[str]) -> None:
     """Raises `OptionError` for several globs of `exclude` in one, which matches no file."""
     for glob in unused:
-        parts = [part.strip() for part in glob.split(",")]
+        parts = listed_globs(glob)
         if len(parts) > 1 and all(parts):
             raise OptionError(
                 (Setting("exclude", glob), " is one glob, and matches no file"),
@@ -139,7 +139,7 @@ def _refuse_listed_domains(sources: Sequence[str], options: ReadOptions) -> None
     """Raises `OptionError` for several domains, or several globs of one, in a glob that matches no source."""
     for domain, globs in options.domains.items():
         for glob in globs:
-            parts = [part.strip().rpartition("=") for part in f"{domain}={glob}".split(",")]
+            parts = [part.rpartition("=") for part in listed_globs(f"{domain}={glob}")]
             if len(parts) < 2 or any(matches(source, glob) for source in sources):
                 continue
             meant: dict[str, tuple[str, ...]] = {}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from slmtok.corpus.template import LIKELY_FIELDS, SKIP, Template, repeated_column
 from slmtok.errors import MalformedRecord, Message, Setting, suggestion
@@ -78,9 +79,15 @@ def _missing_column(
     number = Setting("text_key", str(at + 1))
     by_number = ("; where the first row is text too, its number: ", number)
     longest = "" if meant else ", the column with the longest values"
+    if following and not meant and all(_is_number(cell) for row in following for cell in row):
+        fix: Message = (
+            "name another file, or leave it out with ",
+            Setting("exclude", Path(where.rpartition(", line ")[0]).name),
+        )
+        return MalformedRecord(fact, where=where, limit="text, and its columns hold numbers", fix=fix)
     if template.source is not None:
         fields = template.meant_fields(names, names, is_only_one_meant=False)
-        fix: Message = (
+        fix = (
             template.with_fields(fields),
             ", the one of these that holds the text" if "NAME" in fields.values() else "",
             "; where the first row is text too, the number of a column: ",
@@ -106,6 +113,13 @@ def longest_column(rows: Iterable[Sequence[Sized]]) -> int:
     """The index of the column with the longest values in rows of equal width."""
     columns = [*zip(*rows, strict=True)]
     return max(range(len(columns)), key=lambda at: sum(map(len, columns[at])))
+
+
+def _is_number(cell: bytes) -> bool:
+    try:
+        return not cell.strip() or float(cell) is not None
+    except ValueError:
+        return False
 
 
 _NUMBER = re.compile(r"(?<!\{)\{(\d+)(?=[|}])", re.ASCII)

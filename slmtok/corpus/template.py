@@ -163,7 +163,9 @@ class Template:
         if kind == "columns" and not texts:
             return MalformedRecord(fact, limit="a column of text", fix="leave it out: none of its columns is text")
         if self.source is not None and not texts and (held := [field for field in self.fields if field in record]):
-            return MalformedRecord(fact, fix=(Setting("text_template", f"{{{held[0]}}}"),))
+            without = Setting("text_template", "\n".join(f"{{{field}}}" for field in dict.fromkeys(held)))
+            fix = (without, f" if no record has {name!r}")
+            return MalformedRecord(fact, fix=fix if kind == "columns" else (*fix, ", else ", *SKIP))
         if self.source is not None:
             return MalformedRecord(fact, fix=(self.with_fields(self.meant_fields(record, texts)),))
         if not texts:

@@ -40,6 +40,14 @@ def explain_keys(error: SlmtokError, corpus: object, options: ReadOptions) -> No
     apart = _files_by_key(find(corpus, options), options)
     if len(apart) < 2:
         return
+    unknown_files = apart.get(UNKNOWN_KEY, [])
+    # The first row of a table may be text.
+    are_objects = all(format_of(each, options).name in ("json", "jsonl") for each in unknown_files)
+    if are_objects and [*apart] in ([UNKNOWN_KEY, options.text_key], [options.text_key, UNKNOWN_KEY]):
+        names = tuple(dict.fromkeys(Path(each).name for each in unknown_files))
+        error.limit = (Setting("text_key", options.text_key), f" is in {apart[options.text_key][0]}")
+        error.fix = (Setting("exclude", names), f" leaves out what has no field {options.text_key!r}")
+        return
     unknown = "".join(f"; {UNKNOWN_KEY} is the column of the text in {each}" for each in apart.get(UNKNOWN_KEY, ()))
     error.limit = (Setting("text_key"), " is one for all files of a corpus", unknown)
     if isinstance(options, CountOptions):

@@ -8,24 +8,28 @@ A line feed or CR LF ends a line; empty lines are ignored. Bytes are kept as the
 
 from __future__ import annotations
 
+import csv
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from slmtok.corpus.csv_dialects import rewritten
 from slmtok.corpus.streams import compression, open_bytes
 from slmtok.corpus.suffixes import format_of_name
-from slmtok.corpus.tables import Header
+from slmtok.corpus.tables import Header, are_names, longest_column
 from slmtok.corpus.template import LineParser, located, template_of
-from slmtok.errors import MalformedRecord
+from slmtok.errors import MalformedRecord, Setting
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
 
 _MAX_COMMENTS = 1000
+_MAX_ROWS = 100
+"""Rows of a table without tabs in which another mark is looked for."""
 _CONLLU_COLUMNS = 10
 
 
@@ -68,13 +72,35 @@ class _Parser:
         return None
 
     def _header_of(self, names: list[bytes], where: str, lines: Iterable[tuple[int, bytes]]) -> Header:
+        lines, behind = tee(lines)
         rows = (row for number, line in lines if (row := _columns(line, number)) is not None)
         try:
             return Header.of(names, template_of(self._options), where, rows)
         except MalformedRecord as error:
             if len(names) == 1 and (fix := format_of_name(self._source, self._options)):
                 error.fix = fix
+            elif len(names) == 1 and self._options.text_template is None:
+                self._explain_mark(error, names[0], [line for _, line in islice(behind, _MAX_ROWS)])
             raise
+
+    def _explain_mark(self, error: MalformedRecord, first: bytes, following: Sequence[bytes]) -> None:
+        """Changes the fix for a table without tabs whose rows another mark divides into equally many columns."""
+        texts = [line.decode("utf-8", "replace").rstrip("\r\n") for line in (first, *following)]
+        read = {mark: [*csv.reader(filter(None, texts), delimiter=mark)] for mark in ",;|"}
+        for mark, rows in read.items():
+            if len(rows) < 2 or len(rows[0]) < 2 or len({*map(len, rows)}) > 1:
+                continue
+            error.limit = f"columns are separated by tabs, and these by {mark!r}"
+            key: tuple[str | Setting, ...] = ()
+            if self._options.text_key not in rows[0] and not template_of(self._options).numbered:
+                at = longest_column(rows[1:])
+                key = (" ", Setting("text_key", rows[0][at] if are_names(rows[0]) else f"{at + 1}"))
+            if mark == ",":
+                error.fix = (Setting("format", "csv"), *key)
+            else:
+                output = free_name(f"{Path(self._source).stem}.csv")
+                error.fix = f"{rewritten(self._source, {'delimiter': mark}, output)}, and name it"
+            return
 
     def _refuse_comments(self, first: list[bytes], lines: Iterable[tuple[int, bytes]], where: str) -> None:
         """Raises `MalformedRecord` for lines that begin with # before the rows of a file, which have more columns."""

@@ -105,6 +105,23 @@ def _files_meant(glob: str, names: Sequence[str]) -> Message:
     return "a glob for the files that are validation"
 
 
+def rule_of_files(chosen: Sequence[bool], names: Sequence[str]) -> str | None:
+    """The rule that chooses these of the sources and no other: by the end of one name, or by a folder of all; or None.
+
+    None where it would choose all or none, and where no such glob is known.
+    """
+    wanted = [name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]
+    if not 0 < len(wanted) < len(names):
+        return None
+    parts = wanted[0].split("/")
+    ends = ["/".join(parts[at:]) for at in reversed(range(len(parts)))] if len(wanted) == 1 else []
+    folders = [f"{'/'.join(parts[begin:end])}/*" for begin in range(len(parts)) for end in range(begin + 1, len(parts))]
+    for glob in (*ends, *reversed(folders)):
+        if [_matches(name, glob) for name in names] == [*chosen]:
+            return f"files:{glob}"
+    return None
+
+
 def _matches(name: str, glob: str) -> bool:
     return fnmatchcase(name, glob) or fnmatchcase(name.rpartition("/")[2], glob)
 

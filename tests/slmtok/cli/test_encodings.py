@@ -78,7 +78,7 @@ def test_files_of_several_encodings_get_no_encoding(files):
     assert f"(first: mixed.txt, byte {at}); " in (err := files("train", "mixed.txt", "--vocab", 290, "-o", "x").err)
     assert remedy in err
     assert remedy in files("pack", "mixed.txt", "-t", "tok.json", "-o", "p").err
-    remedy = "both/2.txt is UTF-8, which another --encoding would misread: convert both/1.txt to UTF-8\n"
+    remedy = "both/2.txt is UTF-8, which another --encoding would misread: convert both/1.txt to UTF-8, as it reads"
     assert remedy in files("count", "both", "-o", "y").err
     assert remedy in files("pack", "both", "-t", "tok.json", "-o", "q").err
     ran = files("count", "both", "--encoding", "latin-1", "-o", "z")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 from pathlib import Path
@@ -237,3 +238,123 @@ def test_the_braces_of_each_field_are_completed(slmtok, given: str, meant: str) 
     fix = fix_of(slmtok, f"count a.jsonl --text-template '{given}' -o x.counts")
     assert fix == f"--text-template '{meant}'"
     assert slmtok("count", "a.jsonl", *shlex.split(fix), "-o", "x.counts").code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("random:5%", "--val hash:5%"),
+        ("last:5%", "--val tail:5%"),
+        ("'hash: 5%'", "--val hash:5%"),
+        ("'5 %'", "--val tail:5%, which is the end of the corpus, or --val hash:5%"),
+        ("first:5%", "--val tail:5%, which is the end of the corpus, or --val hash:5%"),
+        ("1/20", "--val tail:5%, which is the end of the corpus, or --val hash:5%"),
+    ],
+)
+def test_the_share_of_a_split_that_was_given_stays(slmtok, domains, given: str, meant: str) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    line = "pack zh fi -t tok.json -o packed"
+    assert fix_of(slmtok, f"{line} --val {given}").startswith(meant)
+    assert slmtok(*shlex.split(line), *shlex.split(meant.partition(", ")[0])).code == 0
+
+
+@pytest.mark.parametrize("corpus", ["all", "all/zh", "all/fi/0.txt all/zh"])
+def test_a_folder_for_validation_is_named_in_the_corpus(slmtok, domains, corpus: str) -> None:
+    Path("all").mkdir()
+    for name in ("zh", "fi"):
+        Path(name).rename(f"all/{name}")
+    assert slmtok(*shlex.split("train all --vocab 280 --allow-smaller -o tok.json")).code == 0
+    program, *words = shlex.split(fix_of(slmtok, f"pack {corpus} -t tok.json --val all/fi -o packed"))
+    assert program == "slmtok"
+    ran = slmtok(*words, "--json")
+    assert ran.json["result"]["documents"] == 2
+    assert ran.json["result"]["splits"]["val"]["bytes"] == Path("all/fi/0.txt").stat().st_size
+    whole = fix_of(slmtok, "pack all -t tok.json --val all -o other")
+    assert whole.startswith("--val tail:10%")
+
+
+def test_globs_in_braces_are_globs_of_their_own(slmtok) -> None:
+    Path("web").mkdir()
+    for name in ("a.txt", "b.js", "c.css"):
+        Path("web", name).write_text(POEM)
+    line = "count web -o new.counts"
+    fix = fix_of(slmtok, f"{line} --exclude '*.{{js,css}}'")
+    assert fix == "--exclude '*.js' --exclude '*.css'"
+    assert slmtok(*shlex.split(f"{line} {fix} --json")).json["result"]["documents"] == 1
+    fix = fix_of(slmtok, f"{line} --force --domain 'code=*.{{js,css}}'")
+    assert fix == "--domain 'code=*.js' --domain 'code=*.css'"
+    assert "code: 2 documents" in slmtok(*shlex.split(f"{line} --force {fix}")).out
+
+
+def test_an_address_that_ends_with_a_slash_is_a_folder(slmtok) -> None:
+    assert fix_of(slmtok, "count s3://bucket/corpus/ -o new.counts") == (
+        "fetch the folder first: aws s3 cp --recursive s3://bucket/corpus/ corpus, and name corpus"
+    )
+    assert fix_of(slmtok, "count https://host/corpus/ -o new.counts") == "fetch the folder first, and name the copy"
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".json"])
+@pytest.mark.parametrize("empty", [{}, {"title": None}])
+def test_a_field_that_some_records_lack_keeps_its_text_in_the_others(slmtok, ending: str, empty: dict) -> None:
+    records = [{"title": "A story", "text": SENTENCE}, {**empty, "text": SENTENCE, "url": "x.org"}]
+    lines = "\n".join(map(json.dumps, records))
+    Path(f"a{ending}").write_text(lines if ending == ".jsonl" else json.dumps(records))
+    template = "--text-template '{title}{text}' -o new.counts"
+    command, _, rest = fix_of(slmtok, f"count a{ending} {template}").partition(", and name it; ")
+    assert rest.startswith("an absent text is empty in it; or --skip-malformed")
+    subprocess.run(command, shell=True, check=True)
+    ran = slmtok(*shlex.split(f"count {command.rpartition(' > ')[2]} {template} --json"))
+    assert ran.json["result"]["documents"] == 2
+    assert ran.json["result"]["bytes"] == len(f"A story{SENTENCE}{SENTENCE}")
+
+
+def test_a_field_that_no_record_is_known_to_have_may_be_left_out(slmtok) -> None:
+    Path("a.jsonl").write_text(json.dumps({"text": SENTENCE}))
+    fix = fix_of(slmtok, "count a.jsonl --text-template '{title}{text}' -o new.counts")
+    assert fix.startswith("--text-template '{text}' if no record has 'title', else --skip-malformed")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--domain zh --domain fi", "--domain 'zh=zh/**' --domain 'fi=fi/**'"),
+        ("--domain ./zh/ --domain 'rest=fi/*'", "--domain 'zh=zh/**' --domain 'rest=fi/*'"),
+    ],
+)
+def test_the_folders_of_all_domains_are_their_globs(slmtok, domains, given: str, meant: str) -> None:
+    assert fix_of(slmtok, f"{TRAIN} {given} --mix zh=2") == meant
+    assert slmtok(*shlex.split(f"{TRAIN} {meant} --mix zh=2")).code == 0
+
+
+def test_each_wrong_weight_is_in_one_fix(slmtok, domains) -> None:
+    assert fix_of(slmtok, f"{TRAIN} --mix zh:0.6 --mix fi:0.4") == "--mix zh=0.6 --mix fi=0.4"
+    fix = fix_of(slmtok, f"{TRAIN} --mix zh=60%")
+    assert fix.endswith("; and for text, globs of its domains: --domain 'zh=zh/**'")
+    assert slmtok(*shlex.split(f"{TRAIN} --mix zh=0.6 {fix.rpartition(': ')[2]}")).code == 0
+
+
+def test_a_number_of_documents_is_no_sample(slmtok, domains) -> None:
+    fix = fix_of(slmtok, "count zh fi --sample '1 docs' -o new.counts")
+    assert fix.startswith("--max-docs 1, the first of the corpus")
+    ran = slmtok("count", "zh", "fi", *shlex.split(fix.partition(", ")[0]), "-o", "new.counts", "--json")
+    assert ran.json["result"]["documents"] == 1
+
+
+def test_a_share_of_the_memory_is_a_percentage(slmtok, domains) -> None:
+    assert fix_of(slmtok, "count zh fi --memory 0.5 -o new.counts") == "--memory 50%"
+    assert slmtok("count", "zh", "fi", "--memory", "50%", "-o", "new.counts").code == 0
+
+
+@pytest.mark.parametrize("regex", [r"\n{2,}", "/n/n", r"\s*\n\n\s*"])
+def test_a_separator_is_no_regex(slmtok, regex: str) -> None:
+    Path("a.txt").write_text(POEM)
+    note = note_of(slmtok, f"count a.txt --separator {shlex.quote(regex)} -o new.counts", "occurs nowhere")
+    assert note.endswith(r"run it again with --separator '\n\n' --force")
+
+
+def test_a_regex_that_excludes_a_suffix_is_a_glob(slmtok) -> None:
+    Path("web").mkdir()
+    for name in ("a.txt", "b.js"):
+        Path("web", name).write_text(POEM)
+    note = note_of(slmtok, r"count web --exclude '\.js$' -o new.counts", "matches no file")
+    assert note.endswith("run it again with --exclude '*.js' --force for the files of that suffix")

@@ -357,3 +357,19 @@ def test_a_lock_stands_for_the_text_that_it_names(slmtok, here: Path) -> None:
     package.count("a.txt").save("c.counts")
     assert slmtok("train", "c.counts", "--vocab", "280", "-o", "c.json").code == 0
     assert fix_of(slmtok("count", "c.lock", "-o", "other.counts")) == "name the text of that tokenizer"
+
+
+def test_marks_of_spark_and_windows_in_a_folder(slmtok, here: Path) -> None:
+    Path("all").mkdir()
+    for name in ("part-00000.txt", "part-00001.txt"):
+        Path("all", name).write_text(TEXT)
+    for name in ("_SUCCESS", "_committed_123", "_committed_456", "desktop.ini"):
+        Path("all", name).write_text("{}" * len(name.partition("_")[0]))
+    Path("all/Thumbs.db").write_bytes(bytes(range(256)))
+    fix = fix_of(slmtok("count", "all", "-o", "new.counts")).partition(", or ")[0]
+    assert fix == "--exclude Thumbs.db --exclude _SUCCESS --exclude '_committed_*' --exclude desktop.ini"
+    ran = slmtok("count", "all", *shlex.split(fix), "-o", "new.counts", "--json")
+    assert ran.json["result"]["documents"] == 2
+    # A file that is named alone is meant.
+    Path("_SUCCESS").write_text(TEXT)
+    assert slmtok("count", "_SUCCESS", "-o", "own.counts").code == 0

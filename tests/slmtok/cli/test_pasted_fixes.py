@@ -604,10 +604,10 @@ def test_several_lists_of_records_in_one_file(slmtok, here: Path) -> None:
 )
 def test_fields_that_hold_texts_become_text(slmtok, here: Path, record) -> None:
     (here / "s.jsonl").write_text(f"{json.dumps(record)}\n" * 3)
-    line = ["encode", "s.jsonl", "-t", "tok.json", "--format", "jsonl"]
-    ran = slmtok(*line, "--text-key", "messages")
+    line = ["encode", "s.jsonl", "-t", "tok.json", "--format", "jsonl", "--text-key", "messages"]
+    ran = slmtok(*line)
     _run_shell(fix_of(ran).partition(", and name it")[0])
-    texts = [json.loads(row)["text"] for row in (here / "s-text.jsonl").read_text().splitlines()]
+    texts = [json.loads(row)["messages"] for row in (here / "s-text.jsonl").read_text().splitlines()]
     assert len(texts) == 3 and "cat" in texts[0]
     assert slmtok(line[0], "s-text.jsonl", *line[2:]).code == 0
 
