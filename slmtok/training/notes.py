@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
-from slmtok.corpus.contents import head_of, json_lines_among
+from slmtok.corpus.contents import head_of, json_lines_among, kind_among
 from slmtok.corpus.document_marks import mark_among
 from slmtok.corpus.paths import STDIN
 from slmtok.errors import Message, Setting, render
@@ -60,12 +60,19 @@ def mark_note(counts: PretokenCounts) -> Message | None:
     return mark and (f"{mark.fact}; ", Setting("separator", mark.spelling), " for the documents between them")
 
 
+def kind_note(counts: PretokenCounts) -> str | None:
+    """The note on files that are more than prose, such as subtitles, which were read as text."""
+    files = counts.stats.files
+    found = kind_among(files, ReadOptions(format=str(counts.options.get("format", "auto"))))
+    return found and f"{found.fact}; {found.remedy(files)}"
+
+
 def warn_of_corpus(counts: PretokenCounts) -> None:
     """Warns of a separator that cuts no file, bytes that are not UTF-8, records left out and domains without text.
 
     Texts in memory are the program's own: their bytes are as it gave them.
     """
-    found = [uncut_note(counts), json_lines_note(counts), mark_note(counts)]
+    found = [uncut_note(counts), json_lines_note(counts), kind_note(counts), mark_note(counts)]
     if counts.stats.files and counts.totals.invalid_bytes:
         found.append(invalid_note(counts, _remedy_of_invalid(counts)))
     if counts.totals.skipped_records:
