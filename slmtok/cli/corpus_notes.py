@@ -58,8 +58,11 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         _remember(_KIND, kind)
         yield f"{kind.fact}; {with_force(kind.remedy(found))}"
     if texts := texts_of_object_among(found, read):
-        meant = with_force(texts[1]) if isinstance(texts[1], str) else again_with(render(texts[1], flag_naming))
-        yield f"{texts[0]} is one JSON object with texts, and its JSON was read as text; {meant}"
+        meant = with_force(texts.fix) if isinstance(texts.fix, str) else again_with(render(texts.fix, flag_naming))
+        are = "is one JSON object with texts, and its"
+        if texts.more:
+            are = f"and {counted(texts.more, 'more file')} are each one JSON object with texts, and their"
+        yield f"{texts.path} {are} JSON was read as text; {meant}"
     if not kind and (table := table_among(found, read)):
         again = f"{again_with(table.options)} {table.fix}".rstrip()
         yield f"{'stdin' if table.path == '-' else table.path} {table.fact}; {again}"
