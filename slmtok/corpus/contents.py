@@ -22,7 +22,7 @@ from slmtok.corpus.streams import UTF_8, bare_suffix, compression, is_plain, ope
 from slmtok.corpus.template import template_of
 from slmtok.corpus.text_kinds import HEAD_BYTES as KIND_BYTES
 from slmtok.corpus.text_kinds import MARKUP_SUFFIXES, NOTEBOOK, KindFound, kind_of, markup_of, remedy_of
-from slmtok.corpus.unpacking import unpacked
+from slmtok.corpus.unpacking import decompressed, unpacked
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import (
     ARROW,
@@ -453,7 +453,9 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
-        fix = (_remedy(path, content.read_by),)
+        inner = SUFFIXES_OF_DATA.get(str(content.read_by))
+        is_packed_twice = inner is not None and path != STDIN and compression(path) != "plain"
+        fix = (decompressed(path, inner) if inner and is_packed_twice else _remedy(path, content.read_by),)
     if len(found) < number and (content.read_by is None or content in _OFFICE.values()):
         globs = dict.fromkeys("*" + Path(name).suffix if Path(name).suffix else Path(name).name for name in found)
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))

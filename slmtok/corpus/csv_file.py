@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
@@ -116,12 +117,17 @@ def _has_quotes(path: str) -> bool:
     return os.path.isfile(path) and b'"' in read_file(path, _HEAD_BYTES)  # noqa: PTH113
 
 
-def rewritten(path: str, mark: str, output: str, encoding: str = UTF_8) -> str:
-    """The command that writes a table with another separator, `mark`, as CSV.
+_MARK_LINE = re.compile(rb"sep=(.)")
+"""The first line with which Excel is told the separator."""
+
+
+def rewritten(path: str, mark: str, output: str, encoding: str = UTF_8, *, lines_before: int = 0) -> str:
+    """The command that writes a table with another separator, `mark`, as CSV. lines_before: those left out.
 
     Latin-1 keeps all bytes. The encoding of the locale, which may be UTF-8, ends the program at others.
     """
-    program = f"import csv,sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin,delimiter={mark!r}))"
+    rows = f"csv.reader(sys.stdin,delimiter={mark!r})"
+    program = f"import csv,sys; {'next(sys.stdin); ' * lines_before}csv.writer(sys.stdout).writerows({rows})"
     environment = f"PYTHONIOENCODING={'latin-1' if encoding == UTF_8 else encoding}"
     return f'{environment} python -c "{program}" < {shlex.quote(path)} > {shlex.quote(output)}'
 
@@ -135,6 +141,14 @@ def _following(rows: Iterator[list[str]]) -> Iterator[list[bytes]]:
 def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: Iterator[list[str]]) -> Header:
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
     template = template_of(options)
+    if mark_line := _MARK_LINE.fullmatch(b",".join(row)):
+        output = f"{path.removesuffix('.csv')}-comma.csv"
+        command = rewritten(path, mark_line[1].decode("latin-1"), output, options.encoding, lines_before=1)
+        raise MalformedRecord(
+            f"the first line, {mark_line[0].decode('latin-1')}, names the separator, and no column",
+            where=f"{path}, line {line:,}",
+            fix=f"{command}, and name it",
+        )
     following, behind = tee(_following(rows))
     try:
         return Header.of(row, template, f"{path}, line {line:,}", following)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import compression
+from slmtok.corpus.unpacking import DECOMPRESS
 from slmtok.files import free_name
 
-_DECOMPRESS = {"gz": "gzip -dc", "zst": "zstd -dc", "xz": "xz -dc"}
 _MAX_GLOBS = 4
 """Globs up to which one command writes all files."""
 
@@ -47,7 +47,7 @@ def rewrite(paths: Sequence[str], among: Sequence[str], program: str, ending: st
 
 def _through(program: str, path: str, source: str, target: str) -> str:
     """The command that sends a source, a word of a shell, through a program; path: an example of it."""
-    decompress = _DECOMPRESS.get(compression(path))
+    decompress = DECOMPRESS.get(compression(path))
     return f"{decompress} {source} | {program} > {target}" if decompress else f"{program} < {source} > {target}"
 
 
