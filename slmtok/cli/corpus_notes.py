@@ -36,10 +36,16 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
     from slmtok.corpus.contents import ids_among, json_lines_among, kind_among, list_among
     from slmtok.corpus.json_objects import texts_of_object_among
+    from slmtok.corpus.text_kinds import marks_of_spark
     from slmtok.corpus.unnamed_tables import table_among
 
     for glob in (each for each in found.unused_globs if not _matches_output(each)):
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
+    if globs := marks_of_spark(found):
+        first, more = next(iter(globs)), len(globs) - 1
+        are = f"and {counted(more, 'more file')} are marks" if more else "is a mark"
+        options = " ".join(f"--exclude {shlex.quote(glob)}" for glob in dict.fromkeys(globs.values()))
+        yield f"{first} {are} of Spark, not text; {again_with(options)}"
     yield from _notes_on_documents(found, read)
     for domain, glob in ((domain, glob) for domain, globs in read.domains.items() for glob in globs):
         if meant := glob_meant(glob, found, f"--domain {domain}="):
@@ -170,7 +176,7 @@ def remedy_of_carriage_returns() -> str:
     if path is None:
         return r"sed 's/\r$//' removes those at the ends of lines"
     if b"\n" not in head:
-        line = _rewritten(r"tr '\r' '\n'", path)
+        line = _rewritten(r"tr '\r' '\n'", path, besides=b"\r\n")
         return f"the lines of {path} end with them alone; to make line feeds of them: {line}"
     line = _rewritten(r"sed 's/\r$//'", path)
     return f"to remove those at the ends of lines: {line}"
@@ -238,9 +244,20 @@ def _file_with(mark: bytes) -> tuple[str | None, bytes]:
     return None, b""
 
 
-def _rewritten(program: str, path: str) -> str:
-    """The command that writes a file again through a program."""
+def _rewritten(program: str, path: str, besides: bytes | None = None) -> str:
+    """The command that writes a file again through a program, with the others of its folder where it has some.
+
+    besides: a mark of text that the program damages.
+    """
+    from slmtok.corpus.contents import head_of
+    from slmtok.corpus.text_commands import rewrite
+
+    found, read = _corpus()
     source = Path(path)
+    is_spared = besides is None or all(besides not in head_of(each, read, _HEAD_BYTES) for each in found[:_MAX_FILES])
+    made = rewrite(found, found, program, f"-clean{source.suffix}") if len(found) > 1 and is_spared else None
+    if made and not made.more:
+        return with_force(f"{made.command}, and name {made.named}")
     target = free_name(f"{source.stem}-clean{source.suffix}")
     return with_force(f"{program} < {shlex.quote(path)} > {shlex.quote(target)}, and name it")
 

@@ -206,3 +206,18 @@ def remedy_of(kind: Kind, paths: Sequence[str], among: Sequence[str]) -> str:
     if made.more:
         return f"name files with their text alone; of the first: {made.command}"
     return f"{made.command}, and name {made.named if len(paths) > 1 else 'it'}"
+
+
+_MARKS_OF_SPARK = {
+    "_SUCCESS": re.compile("_SUCCESS"),
+    "_committed_*": re.compile(r"_committed_\d+"),
+    "_started_*": re.compile(r"_started_\d+"),
+}
+"""Names of files that Spark writes beside the parts of a table, by the glob that leaves them out."""
+
+
+def marks_of_spark(paths: Sequence[str]) -> dict[str, str]:
+    """The files of a corpus by which Spark marks what it has written, each with the glob that leaves it out."""
+    names = ((path, path.rpartition("/")[2]) for path in paths)
+    marked = ((path, name) for path, name in names if name.startswith("_"))
+    return {path: glob for path, name in marked for glob, mark in _MARKS_OF_SPARK.items() if mark.fullmatch(name)}

@@ -24,12 +24,17 @@ def invalid_note(counts: PretokenCounts, fix: Message) -> Message:
 
 
 def _remedy_of_invalid(counts: PretokenCounts) -> Message:
-    """The encodings in which the first file with a byte that is not UTF-8 may be."""
+    """What to do about the first file with a byte that is not UTF-8, or the encodings in which it may be."""
+    from slmtok.corpus.kept_bytes import MAX_FILES, evidence_of, first_heads, remedy_without_encoding
     from slmtok.corpus.likely_encodings import encoding_remedy
 
     first = first_invalid(counts)
     path = None if first is None else first[0]
-    return encoding_remedy(b"" if path is None else head_of(path, ReadOptions(), _HEAD_BYTES))
+    if path is None:
+        return encoding_remedy(b"")
+    heads = dict(first_heads([*dict.fromkeys([path, *counts.stats.files[:MAX_FILES]])], ReadOptions()))
+    found = remedy_without_encoding(path, heads, evidence_of(heads))
+    return found or encoding_remedy(head_of(path, ReadOptions(), _HEAD_BYTES))
 
 
 def uncut_note(counts: PretokenCounts) -> Message | None:

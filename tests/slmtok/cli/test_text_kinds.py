@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import subprocess
 import warnings
 from pathlib import Path
@@ -142,6 +143,39 @@ def test_headers_are_made_to_text_before_their_characters_are_removed(slmtok) ->
     Path("a.wet").write_bytes(wet(PAGES))
     err = slmtok("count", "a.wet", "-o", "a.counts").err
     assert "carriage returns in the text were kept; first do what the note on text of the web (WET) says\n" in err
+
+
+@pytest.mark.parametrize(("end", "made"), [(b"\r", "one\ntwo\n"), (b"\r\n", "one\ntwo\n")])
+def test_carriage_returns_are_removed_from_all_files_of_a_folder(slmtok, end: bytes, made: str) -> None:
+    Path("d").mkdir()
+    for name in "abc":
+        Path(f"d/{name}.txt").write_bytes(b"one" + end + b"two" + end)
+    err = slmtok("count", "d", "-o", "a.counts").err
+    command, _, named = err[err.index("for each in ") :].partition("\n")[0].partition(", and name ")
+    assert named == "d/*-clean.txt, with --force"
+    subprocess.run(["bash", "-c", command], check=True)
+    assert [Path(f"d/{name}-clean.txt").read_text() for name in "abc"] == [made] * 3
+
+
+def test_line_feeds_are_made_of_carriage_returns_only_where_no_file_has_both(slmtok) -> None:
+    Path("d").mkdir()
+    Path("d/a.txt").write_bytes(b"one\rtwo\r")
+    Path("d/b.txt").write_bytes(b"one\r\ntwo\r\n")
+    assert "tr '\\r' '\\n' < d/a.txt > a-clean.txt, and name it" in slmtok("count", "d", "-o", "a.counts").err
+
+
+def test_marks_of_spark_are_left_out(slmtok) -> None:
+    Path("d").mkdir()
+    Path("d/part-00000.jsonl").write_text(json.dumps({"text": SENTENCE}) + "\n")
+    Path("d/_SUCCESS").touch()
+    Path("d/_committed_123").write_text('{"added":["part-00000"]}')
+    err = slmtok("count", "d", "-o", "a.counts").err
+    options = "--exclude _SUCCESS --exclude '_committed_*'"
+    assert f"note: d/_SUCCESS and 1 more file are marks of Spark, not text; run it again with {options} --force" in err
+    ran = slmtok("count", "d", *shlex.split(options), "-o", "b.counts", "--json")
+    assert ran.json["result"]["documents"] == 1
+    Path("d/_intro.txt").write_text(SENTENCE)
+    assert "Spark" not in slmtok("count", "d", *shlex.split(options), "-o", "c.counts").err
 
 
 def test_notebooks_of_a_folder_are_made_to_text(slmtok) -> None:
