@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LIST = "LIST.OF.FILES"
 """Stands in a command line for the words of a list, which the shell replaces."""
+_KIND = "kind of text of the corpus"
 _CAUSE, _SEPARATOR = "list of files", "separator of the text"
 _CORPUS, NAMED = "corpus that is read", "corpora that are named"
 _IN_RECORDS = "they are in the texts of records"
@@ -33,10 +34,9 @@ _DIVIDED = re.compile(r"[\s*?\[\\]")
 
 def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
-    from slmtok.corpus.annotated import annotated_among
-    from slmtok.corpus.contents import ids_among, json_lines_among, list_among, markup_among
+    from slmtok.corpus.contents import ids_among, json_lines_among, kind_among, list_among
     from slmtok.corpus.json_objects import texts_of_object_among
-    from slmtok.corpus.markup import text_command
+    from slmtok.corpus.unnamed_tables import table_among
 
     for glob in (each for each in found.unused_globs if not _matches_output(each)):
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
@@ -53,21 +53,19 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     if path := ids_among(found, read):
         remedy = with_force("name the text that was encoded")
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
-    if markup := markup_among(found, read):
-        path, language, more = markup
-        made = text_command(path, language)
-        are, fix = f"is {language}, and its", f"{made}, and name it" if made else "name a file with its text alone"
-        if more:
-            are = f"and {more:,} more file{'s' * (more > 1)} are {language}, and their"
-            fix = f"name files with their text alone{made and f'; of the first: {made}'}"
-        yield f"{'stdin' if path == '-' else path} {are} tags were read as text; {with_force(fix)}"
+    kind = kind_among(found, read)
+    if kind:
+        _remember(_KIND, kind)
+        yield f"{kind.fact}; {with_force(kind.remedy(found))}"
     if texts := texts_of_object_among(found, read):
-        meant = with_force(texts[1]) if isinstance(texts[1], str) else again_with(render(texts[1], flag_naming))
-        yield f"{texts[0]} is one JSON object with texts, and its JSON was read as text; {meant}"
-    if annotated := annotated_among(found, read):
-        name = "stdin" if annotated.path == "-" else annotated.path
-        again = f"{again_with(annotated.options)} {annotated.fix}".rstrip() if annotated.options else ""
-        yield f"{name} {annotated.fact}; {again or with_force(annotated.fix)}"
+        meant = with_force(texts.fix) if isinstance(texts.fix, str) else again_with(render(texts.fix, flag_naming))
+        are = "is one JSON object with texts, and its"
+        if texts.more:
+            are = f"and {counted(texts.more, 'more file')} are each one JSON object with texts, and their"
+        yield f"{texts.path} {are} JSON was read as text; {meant}"
+    if not kind and (table := table_among(found, read)):
+        again = f"{again_with(table.options)} {table.fix}".rstrip()
+        yield f"{'stdin' if table.path == '-' else table.path} {table.fact}; {again}"
     if path := list_among(found, read):
         line = _line_of_list(path, path)
         if len(found) == 1:
@@ -170,10 +168,12 @@ def remedy_of_carriage_returns() -> str:
     path, head = _file_with(b"\r")
     if _are_records():
         return _IN_RECORDS
+    if first := _text_first():
+        return first
     if path is None:
         return r"sed 's/\r$//' removes those at the ends of lines"
     if b"\n" not in head:
-        line = _rewritten(r"tr '\r' '\n'", path)
+        line = _rewritten(r"tr '\r' '\n'", path, besides=b"\r\n")
         return f"the lines of {path} end with them alone; to make line feeds of them: {line}"
     line = _rewritten(r"sed 's/\r$//'", path)
     return f"to remove those at the ends of lines: {line}"
@@ -194,11 +194,20 @@ def remedy_of_marks(number: int, encoding: str) -> str | None:
     found, _ = _corpus()
     if _are_records():
         return _IN_RECORDS
+    if first := _text_first():
+        return first
     if encoding not in ("utf-8", "utf-8-sig") or number <= (len(found) if encoding == "utf-8" else 0):
         return None
     path, _ = _file_with(BOM_UTF8)
     program = r"sed 's/\xef\xbb\xbf//g'"
     return f"{program} removes all of them" if path is None else f"to remove all: {_rewritten(program, path)}"
+
+
+def _text_first() -> str:
+    """What comes before removing characters from text that is more than prose, whose headers count them; else ""."""
+    context = click.get_current_context(silent=True)
+    kind = context.meta.get(_KIND) if context else None
+    return f"first do what the note on {kind.kind.name} says" if kind and kind.kind.program else ""
 
 
 def _corpus() -> tuple[Sequence[str], ReadOptions]:
@@ -232,9 +241,20 @@ def _file_with(mark: bytes) -> tuple[str | None, bytes]:
     return None, b""
 
 
-def _rewritten(program: str, path: str) -> str:
-    """The command that writes a file again through a program."""
+def _rewritten(program: str, path: str, besides: bytes | None = None) -> str:
+    """The command that writes a file again through a program, with the others of its folder where it has some.
+
+    besides: a mark of text that the program damages.
+    """
+    from slmtok.corpus.contents import head_of
+    from slmtok.corpus.text_commands import rewrite
+
+    found, read = _corpus()
     source = Path(path)
+    is_spared = besides is None or all(besides not in head_of(each, read, _HEAD_BYTES) for each in found[:_MAX_FILES])
+    made = rewrite(found, found, program, f"-clean{source.suffix}") if len(found) > 1 and is_spared else None
+    if made and not made.more:
+        return with_force(f"{made.command}, and name {made.named}")
     target = free_name(f"{source.stem}-clean{source.suffix}")
     return with_force(f"{program} < {shlex.quote(path)} > {shlex.quote(target)}, and name it")
 

@@ -34,9 +34,9 @@ from slmtok.cli.output import Outcome, again_with, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.cli.text_argument import eval_line, is_text, piped
-from slmtok.corpus.annotated import records_among
 from slmtok.corpus.contents import check_texts, json_lines_among, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
+from slmtok.corpus.unnamed_tables import records_among
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
 from slmtok.files import free_name
 from slmtok.formats import id_files

@@ -37,8 +37,8 @@ def notes_on_encoding(files: Sequence[str], read: ReadOptions) -> list[str]:
     if context is None or "encoding" not in {param.name for param in context.command.params}:
         return []
     if read.encoding == UTF_8:
-        if twice := _encoded_twice(files, read):
-            return twice
+        if damaged := _encoded_twice(files, read) or _replaced(files, read):
+            return damaged
         if isinstance(read, CountOptions):
             return []
         path = first_not_utf_8(files, read)
@@ -72,6 +72,21 @@ def _encoded_twice(files: Sequence[str], read: ReadOptions) -> list[str]:
         target = shlex.quote(free_name(f"{source.stem}-clean{source.suffix}"))
         line = f"iconv -f UTF-8 -t {name.upper()} {shlex.quote(path)} > {target}"
         return [f"{fact}; {with_force(f'{line}, and name it')}"]
+    return []
+
+
+_REPLACEMENT, _MIN_REPLACED_SHARE = "\ufffd".encode(), 0.01
+"""What stands for a character that was lost, and its share of a text from which on the text is damaged."""
+
+
+def _replaced(files: Sequence[str], read: ReadOptions) -> list[str]:
+    """The note on the first file in which another program put U+FFFD for many characters, which are lost."""
+    for path in files[:_MAX_TWICE_FILES]:
+        head = head_of(path, read, _TWICE_HEAD_BYTES)
+        number = head.count(_REPLACEMENT)
+        if number >= max(MIN_CHARACTERS, _MIN_REPLACED_SHARE * len(head.decode("utf-8", "ignore"))):
+            fact = f"{shown_name(path)} has U+FFFD {number:,} times near its beginning, for characters that were lost"
+            return [f"{fact} before; {with_force('make it again from its source, in the encoding of that')}"]
     return []
 
 

@@ -17,11 +17,12 @@ from pathlib import Path
 
 from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, arrow_as_parquet, format_of, not_text
-from slmtok.corpus.markup import MARKUP_SUFFIXES, markup_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, compression, is_plain, open_head
 from slmtok.corpus.template import template_of
-from slmtok.corpus.unpacking import unpacked
+from slmtok.corpus.text_kinds import HEAD_BYTES as KIND_BYTES
+from slmtok.corpus.text_kinds import MARKUP_SUFFIXES, NOTEBOOK, KindFound, kind_of, markup_of, remedy_of
+from slmtok.corpus.unpacking import decompressed, unpacked
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import (
     ARROW,
@@ -96,6 +97,7 @@ _LEFT_BY_PROGRAMS = {
 }
 """Names of files that programs leave in folders of text, and what they are."""
 _FETCH_AGAIN = "fetch the file again: it may be the page of an error"
+_NOTEBOOKS = "*.ipynb"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"[^"\\]{1,100}"\s*:')
 
 
@@ -273,6 +275,9 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
         refused += [error] if error is not None else []
     if refused:
         globs = {str(error.fields["path"]): str(error.fields["glob"]) for error in refused}
+        if {*globs.values()} == {_NOTEBOOKS} and len(globs) == len(found):
+            refused[0].fix = remedy_of(NOTEBOOK, [*globs], found)
+            raise refused[0]
         # The glob of a folder covers its other files.
         folders = {path: f"{Path(path).parent.name}/*" for path in globs}
         needed = dict.fromkeys(folder if folder in globs.values() else globs[path] for path, folder in folders.items())
@@ -289,9 +294,9 @@ def _own_file(path: str, named: Collection[str], options: ReadOptions) -> Option
     kind, is_named = kind_of_file(path), path in named
     head = head_of(path, options) if kind in (file_kinds.UNKNOWN, file_kinds.TOKENIZER) else b""
     if kind == file_kinds.UNKNOWN and path.endswith(".ipynb") and head.lstrip().startswith(b"{"):
-        error = _no_corpus(path, "a notebook", None if is_named else "*.ipynb")
+        error = _no_corpus(path, "a notebook", None if is_named else _NOTEBOOKS)
         error.limit = (Setting("format", "text"), " reads its JSON as text, outputs and images included")
-        error.fix = f"jupyter nbconvert --to markdown {shlex.quote(path)}" if is_named else error.parts["fix"]
+        error.fix = remedy_of(NOTEBOOK, [path], []) if is_named else error.parts["fix"]
         return error
     if kind == file_kinds.UNKNOWN and (what := _of_hugging_face(path, head)):
         return _no_corpus(path, what, None if is_named else Path(path).name)
@@ -387,17 +392,18 @@ def refuse_counts(paths: Sequence[str]) -> None:
             )
 
 
-def markup_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, str, int] | None:
-    """The first source that is read as text and is a page or document of markup, its language and how many more are.
+def kind_among(paths: Sequence[str], options: ReadOptions) -> KindFound | None:
+    """The first kind of text other than prose among the sources that are read as text, with its sources.
 
-    None where none is. Of a large corpus the first files are looked at.
+    None where there is none. Of a large corpus the first files are looked at.
     """
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    found = ((path, language) for path in texts if (language := markup_of(path, head_of(path, options))))
-    first = next(found, None)
-    return None if first is None else (*first, sum(language == first[1] for _, language in found))
+    kinds = ((path, kind_of(path, head_of(path, options, KIND_BYTES))) for path in texts)
+    found = [(path, kind) for path, kind in kinds if kind is not None]
+    first = found[0][1] if found else None
+    return first and KindFound(first, [path for path, kind in found if kind is first])
 
 
 def list_among(paths: Sequence[str], options: ReadOptions) -> str | None:
@@ -467,7 +473,9 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
-        fix = (_remedy(path, content.read_by),)
+        inner = SUFFIXES_OF_DATA.get(str(content.read_by))
+        is_packed_twice = inner is not None and path != STDIN and compression(path) != "plain"
+        fix = (decompressed(path, inner) if inner and is_packed_twice else _remedy(path, content.read_by),)
     if len(found) < number and (content.read_by is None or content in _OFFICE.values()):
         globs = dict.fromkeys(map(_glob_of, found))
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))

@@ -38,18 +38,20 @@ def common_mark(rows: Sequence[str], marks: str) -> str | None:
     return next(found, None)
 
 
-def rewritten(path: str, dialect: Mapping[str, Any], output: str, encoding: str = UTF_8) -> str:
-    """The command that writes a table of another dialect as CSV."""
+def rewritten(
+    path: str, dialect: Mapping[str, Any], output: str, encoding: str = UTF_8, *, lines_before: int = 0
+) -> str:
+    """The command that writes a table of another dialect as CSV. lines_before: those left out."""
     arguments = "".join(f",{name}={value!r}" for name, value in dialect.items())
-    return _written(path, f"csv.reader(sys.stdin{arguments})", output, encoding)
+    return _written(path, f"csv.reader(sys.stdin{arguments})", output, encoding, "next(sys.stdin); " * lines_before)
 
 
-def _written(path: str, rows: str, output: str, encoding: str) -> str:
+def _written(path: str, rows: str, output: str, encoding: str, before: str = "") -> str:
     """The command that writes these rows of a table.
 
     Latin-1 keeps all bytes. The encoding of the locale, which may be UTF-8, ends the program at others.
     """
-    program = f"import csv,sys; csv.writer(sys.stdout).writerows({rows})"
+    program = f"import csv,sys; {before}csv.writer(sys.stdout).writerows({rows})"
     quoted = shlex.quote(program) if {*program} & {*'"\\$`'} else f'"{program}"'
     environment = f"PYTHONIOENCODING={'latin-1' if encoding == UTF_8 else encoding}"
     return f"{environment} python -c {quoted} < {shlex.quote(path)} > {shlex.quote(output)}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, tee
@@ -120,6 +121,10 @@ def _has_quotes(path: str) -> bool:
     return os.path.isfile(path) and b'"' in read_file(path, _HEAD_BYTES)  # noqa: PTH113
 
 
+_MARK_LINE = re.compile(rb"sep=(.)")
+"""The first line with which Excel is told the separator."""
+
+
 def _following(rows: Iterator[list[str]]) -> Iterator[list[bytes]]:
     """The rows behind the first, as far as they can be read."""
     with suppress(csv.Error, SlmtokError):
@@ -129,6 +134,15 @@ def _following(rows: Iterator[list[str]]) -> Iterator[list[bytes]]:
 def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: Iterator[list[str]]) -> Header:
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
     template = template_of(options)
+    if mark_line := _MARK_LINE.fullmatch(b",".join(row)):
+        output = f"{path.removesuffix('.csv')}-comma.csv"
+        mark = mark_line[1].decode("latin-1")
+        command = rewritten(path, {"delimiter": mark}, output, options.encoding, lines_before=1)
+        raise MalformedRecord(
+            f"the first line, {mark_line[0].decode('latin-1')}, names the separator, and no column",
+            where=f"{path}, line {line:,}",
+            fix=f"{command}, and name it",
+        )
     following, behind, others_behind = tee(_following(rows), 3)
     try:
         return Header.of(row, template, f"{path}, line {line:,}", following)

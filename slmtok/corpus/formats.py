@@ -24,6 +24,7 @@ from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
     from slmtok.corpus.text_columns import TextColumn
+    from slmtok.corpus.text_kinds import KindFound
 
 MakeParser: TypeAlias = Callable[[str, ReadOptions], LineParser]
 ReadRows: TypeAlias = Callable[[str, ReadOptions, Skipped], Iterator[bytes]]
@@ -200,15 +201,14 @@ def check_fields(
     paths: Iterable[str],
     options: ReadOptions,
     records_in: Callable[[], str | None] = lambda: None,
-    markup_in: Callable[[], tuple[str, str, int] | None] = lambda: None,
+    kind_in: Callable[[], KindFound | None] = lambda: None,
     *,
     is_key_given: bool = False,
 ) -> None:
     """Raises `OptionError` for options of one kind of source that the corpus does not have.
 
     records_in: the format of records that are read as text, because no name has it, by their content.
-    markup_in: what `contents.markup_among` finds. is_key_given: whether the key was named,
-    which may equal the default.
+    kind_in: what `contents.kind_among` finds. is_key_given: whether the key was named, which may equal the default.
     """
     paths = list(paths)
     found = [format_of(path, options) for path in paths]
@@ -233,8 +233,9 @@ def check_fields(
     name = "text_key" if options.text_template is None else "text_template"
     without: tuple[Setting | str, ...] = ("leave ", Setting(name), " out")
     looks_like = records_in()
-    if not looks_like and (markup := markup_in()):
-        without = (f"extract the text of {markup[0]} first: it is {markup[1]}, whose tags would be learned as text",)
+    if not looks_like and (found_kind := kind_in()):
+        path, kind = found_kind.paths[0], found_kind.kind
+        without = (f"extract the text of {path} first: it is {kind.name}, whose {kind.parts} would be learned as text",)
     raise OptionError(
         (Setting(name, getattr(options, name)), " names a field, and no file of the corpus has records"),
         limit=", ".join(name for name in FORMAT_NAMES if FORMATS[name].records),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.formats import format_of
-from slmtok.corpus.nested_texts import MIN_MEAN_CHARS, fix_of_object, fix_of_values
+from slmtok.corpus.nested_texts import MIN_MEAN_CHARS, fix_of_object, fix_of_values, is_object_of_texts
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.template import Template, template_of
 from slmtok.errors import Message, Setting
 from slmtok.options import ReadOptions
+from slmtok.record_texts import LIKELY_FIELDS
 
 _MAX_FILES = 256
 _HEAD_BYTES = 1 << 14
@@ -22,21 +23,58 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]|"')
 _CLOSES = {"[": "]", "{": "}"}
 
 
-def texts_of_object_among(paths: Sequence[str], options: ReadOptions) -> tuple[str, Message] | None:
+class ObjectFound(NamedTuple):
+    """path: of an object of JSON that holds texts. more: files of such objects with the same keys. fix: what to do."""
+
+    path: str
+    more: int
+    fix: Message
+
+
+def texts_of_object_among(paths: Sequence[str], options: ReadOptions) -> ObjectFound | None:
     """The first file that is read as text because it is one JSON object, and that holds texts; with what to do."""
     template = template_of(options)
     if options.format != "auto":
         return None
-    for path in paths[:_MAX_FILES]:
-        if path == STDIN or format_of(path, options).name != "json":
+    files = [path for path in paths[:_MAX_FILES] if path != STDIN and format_of(path, options).name == "json"]
+    for at, path in enumerate(files):
+        value, is_cut = _object_in(path, options)
+        if value is None:
             continue
-        head = head_of(path, options, _HEAD_BYTES)
-        if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
-            is_cut = len(head) == _HEAD_BYTES
-            value = beginning_of_json(head.decode("utf-8-sig", "replace"), is_cut=is_cut)
-            if isinstance(value, dict) and (fix := _fix(path, template, value, is_cut=is_cut)):
-                return path, fix
+        key = _text_key(value, template)
+        if key is not None and len(files) == len(paths[:_MAX_FILES]):
+            others = (_object_in(other, options)[0] for other in files[at + 1 :])
+            # Several objects with the same keys are records, each in a file of its own.
+            if more := sum(other is not None and other.keys() == value.keys() for other in others):
+                named = (" ", Setting("text_key", key)) if key != template.fields[0] else ()
+                return ObjectFound(path, more, (Setting("format", "json"), *named))
+        if fix := _fix(path, template, value, is_cut=is_cut):
+            return ObjectFound(path, 0, fix)
     return None
+
+
+def _object_in(path: str, options: ReadOptions) -> tuple[dict[str, Any] | None, bool]:
+    """The beginning of the object of JSON in a file, and whether it is cut; None for other values."""
+    head = head_of(path, options, _HEAD_BYTES)
+    if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        return None, False
+    is_cut = len(head) == _HEAD_BYTES
+    value = beginning_of_json(head.decode("utf-8-sig", "replace"), is_cut=is_cut)
+    return (value if isinstance(value, dict) else None), is_cut
+
+
+def _text_key(value: Mapping[str, Any], template: Template) -> str | None:
+    """The key of the text of an object that may be a record: the one that is asked for, a usual one, or the longest.
+
+    None where settings are likely: a usual key is not there, and not all values are texts, or none is long.
+    """
+    if template.source is not None:
+        return None
+    usual = (key for key in (template.fields[0], *LIKELY_FIELDS) if isinstance(value.get(key), str))
+    if found := next(usual, None):
+        return found
+    key = max(value, key=lambda key: len(str(value[key]))) if is_object_of_texts(value) else None
+    return key if key is not None and len(value[key]) >= MIN_MEAN_CHARS else None
 
 
 def _fix(path: str, template: Template, value: Mapping[str, Any], *, is_cut: bool) -> Message | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -57,7 +58,7 @@ def remedy_without_encoding(path: str, heads: Mapping[str, bytes], found: Mappin
     """What to do where naming an encoding would misread what is UTF-8 in this file or in another; else None."""
     misread: Message = ("which another ", Setting("encoding"), " would misread: convert ")
     if path in found and not found[path].invalid and _ends_in_character(path, heads[path]):
-        return f"{shown_name(path)} ends in the middle of a character: fetch it again"
+        return _joined(path, heads) or f"{shown_name(path)} ends in the middle of a character: fetch it again"
     if path in found and found[path].is_mixed:
         return (
             f"{shown_name(path)} has UTF-8 as well, ",
@@ -120,16 +121,44 @@ _CONVERT = (
 
 def _ends_in_character(path: str, head: bytes) -> bool:
     """Whether the last character of a file is not whole; of a compressed one, where its head is all of it."""
-    if path == STDIN:
-        return False
+    end = b"" if path == STDIN else _end_of(path, head)
+    return is_utf_8(end) and not is_utf_8(end, is_whole=True)
+
+
+def _end_of(path: str, head: bytes) -> bytes:
+    """The last bytes of a file, from the beginning of a character on; of a compressed one those of its head."""
     end = head
     if is_plain(path) and os.path.isfile(path):  # noqa: PTH113
         with open(path, "rb") as file:  # noqa: PTH123
             file.seek(-min(os.fstat(file.fileno()).st_size, _MAX_CHARACTER_BYTES), os.SEEK_END)
             end = file.read()
     # A byte that continues a character may stand at the beginning.
-    end = end.lstrip(_CONTINUATION)
-    return is_utf_8(end) and not is_utf_8(end, is_whole=True)
+    return end.lstrip(_CONTINUATION)
+
+
+_PIECE = re.compile(r"[a-z]{2,}\Z|[0-9]{2,}\Z")
+"""How the name of a piece ends that `split` writes; it numbers them by as many letters, or digits."""
+_MAX_PIECES = 8
+"""Pieces up to which a command names each."""
+
+
+def _joined(path: str, heads: Mapping[str, bytes]) -> str | None:
+    """The command that joins the pieces of a file, where the next piece continues the last character of this one."""
+    for width in (2, 3):
+        base, mark = path[:-width], path[-width:]
+        if not _PIECE.fullmatch(mark):
+            continue
+        pieces = sorted(each for each in heads if each[:-width] == base and _PIECE.fullmatch(each[-width:]))
+        following = next((each for each in pieces if each > path), None)
+        begin = heads[following][:_MAX_CHARACTER_BYTES] if following is not None and is_plain(path) else b""
+        rest = begin[: len(begin) - len(begin.lstrip(_CONTINUATION))]
+        if rest and is_utf_8(_end_of(path, heads[path]) + rest, is_whole=True):
+            kind = "[a-z]" if mark.isalpha() else "[0-9]"
+            named = shlex.join(pieces) if len(pieces) <= _MAX_PIECES else shlex.quote(base) + kind * width
+            whole = base.rstrip("._-") or "joined"
+            target = shlex.quote(free_name(whole if Path(whole).suffix else f"{whole}.txt"))
+            return f"{following} continues the last character of {path}: cat {named} > {target}, and name {target}"
+    return None
 
 
 def evidence_of(heads: Mapping[str, bytes]) -> dict[str, Utf8Evidence]:

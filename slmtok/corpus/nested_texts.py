@@ -97,6 +97,9 @@ def fix_of_object(source: str, template: Template, value: Mapping[str, Any]) -> 
     None for other objects, such as settings, for one whose records have the fields, and for a compressed file whose
     text needs a command.
     """
+    if _is_split(value) and source.endswith(".json"):
+        rows = "dict(zip(table['columns'], row)) for table in [json.load(sys.stdin)] for row in table['data']"
+        return _as_texts(source, {}, keeps_others=True, rows=f"row in ({rows})")
     for name, held in value.items():
         first = held[0] if isinstance(held, list) and held else None
         if (
@@ -111,6 +114,13 @@ def fix_of_object(source: str, template: Template, value: Mapping[str, Any]) -> 
             values = ".values()" if isinstance(held, dict) else ""
             return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{name!r}]{values}")
     return None
+
+
+def _is_split(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a table of pandas by `orient="split"`: columns, index and data, which may be cut off."""
+    columns, held = value.get("columns"), value.get("data", value.get("index"))
+    is_named = isinstance(columns, list) and bool(columns) and all(isinstance(name, str) for name in columns)
+    return is_named and isinstance(held, list) and ("data" not in value or bool(held and isinstance(held[0], list)))
 
 
 def _fix_of_rows(

@@ -169,8 +169,8 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
     magic = glob.has_magic(path)
     shown = path if len(path) <= MAX_SHOWN else path[: MAX_SHOWN - 1] + "…"
     fact = f"no file matches {shown!r}" if magic else f"no file or folder {shown!r}"
-    is_other = local_path(path) or expanded_home(path) or Path(path).is_symlink()
-    if re.match("[a-z0-9]{2,}://", path) or is_other:
+    is_told_apart = local_path(path) or expanded_home(path) or Path(path).is_symlink()
+    if re.match("[a-z0-9]{2,}://", path) or is_told_apart:
         return missing_input(path)
     folder = Path(path).parent
     place = "the working folder" if folder == Path() else f"the folder {folder}/"

@@ -14,13 +14,13 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.annotated import records_among
-from slmtok.corpus.contents import check_texts, markup_among, refuse_own_files
+from slmtok.corpus.contents import check_texts, kind_among, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.globs import listed_globs, matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import UTF_8, compression, explained, open_head, open_stream, read_document
+from slmtok.corpus.unnamed_tables import records_among
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.option_values import globs_or_weight
 from slmtok.options import ReadOptions
@@ -113,8 +113,8 @@ def _globs_of(error: OptionError) -> list[str]:
 
 def check_named_fields(sources: Sequence[str], options: ReadOptions, *, is_key_given: bool = False) -> None:
     """As `check_fields`, which says what the sources look like."""
-    records, markup = partial(records_among, sources, options), partial(markup_among, sources, options)
-    check_fields(sources, options, records, markup, is_key_given=is_key_given)
+    records, kind = partial(records_among, sources, options), partial(kind_among, sources, options)
+    check_fields(sources, options, records, kind, is_key_given=is_key_given)
 
 
 def is_excluded(source: str, options: ReadOptions) -> bool:

@@ -21,6 +21,7 @@ from slmtok.corpus.streams import compression, open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header, are_names, longest_column
 from slmtok.corpus.template import LineParser, located, template_of
+from slmtok.corpus.text_kinds import CONLL_U, remedy_of
 from slmtok.errors import MalformedRecord, Setting
 from slmtok.files import free_name
 
@@ -116,7 +117,7 @@ class _Parser:
         source, stem = shlex.quote(self._source), Path(self._source).stem
         fix = f"grep -v '^#' {source} > {shlex.quote(free_name(f'{stem}-rows.tsv'))}, and name it"
         if is_conllu and any(comment[0].startswith(b"# text = ") for comment in comments):
-            fix = f"sed -n 's/^# text = //p' {source} > {shlex.quote(free_name(f'{stem}.lines'))}, and name it"
+            fix = remedy_of(CONLL_U, [self._source], [])
         raise MalformedRecord(
             f"lines that begin with # are before the rows{', as in CoNLL-U' if is_conllu else ''}",
             where=where,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
-from slmtok.corpus.contents import head_of, json_lines_among
+from slmtok.corpus.contents import head_of, json_lines_among, kind_among
 from slmtok.corpus.document_marks import mark_among
 from slmtok.corpus.paths import STDIN
 from slmtok.errors import Message, Setting, render
@@ -24,12 +24,17 @@ def invalid_note(counts: PretokenCounts, fix: Message) -> Message:
 
 
 def _remedy_of_invalid(counts: PretokenCounts) -> Message:
-    """The encodings in which the first file with a byte that is not UTF-8 may be."""
+    """What to do about the first file with a byte that is not UTF-8, or the encodings in which it may be."""
+    from slmtok.corpus.kept_bytes import MAX_FILES, evidence_of, first_heads, remedy_without_encoding
     from slmtok.corpus.likely_encodings import encoding_remedy
 
     first = first_invalid(counts)
     path = None if first is None else first[0]
-    return encoding_remedy(b"" if path is None else head_of(path, ReadOptions(), _HEAD_BYTES))
+    if path is None:
+        return encoding_remedy(b"")
+    heads = dict(first_heads([*dict.fromkeys([path, *counts.stats.files[:MAX_FILES]])], ReadOptions()))
+    found = remedy_without_encoding(path, heads, evidence_of(heads))
+    return found or encoding_remedy(head_of(path, ReadOptions(), _HEAD_BYTES))
 
 
 def uncut_note(counts: PretokenCounts) -> Message | None:
@@ -60,12 +65,19 @@ def mark_note(counts: PretokenCounts) -> Message | None:
     return mark and (f"{mark.fact}; ", Setting("separator", mark.spelling), " for the documents between them")
 
 
+def kind_note(counts: PretokenCounts) -> str | None:
+    """The note on files that are more than prose, such as subtitles, which were read as text."""
+    files = counts.stats.files
+    found = kind_among(files, ReadOptions(format=str(counts.options.get("format", "auto"))))
+    return found and f"{found.fact}; {found.remedy(files)}"
+
+
 def warn_of_corpus(counts: PretokenCounts) -> None:
     """Warns of a separator that cuts no file, bytes that are not UTF-8, records left out and domains without text.
 
     Texts in memory are the program's own: their bytes are as it gave them.
     """
-    found = [uncut_note(counts), json_lines_note(counts), mark_note(counts)]
+    found = [uncut_note(counts), json_lines_note(counts), kind_note(counts), mark_note(counts)]
     if counts.stats.files and counts.totals.invalid_bytes:
         found.append(invalid_note(counts, _remedy_of_invalid(counts)))
     if counts.totals.skipped_records:

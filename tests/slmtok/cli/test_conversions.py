@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import zstandard
 
 STORY = "The evening river went through the old town, and the children sang.\n"
 FINNISH = "Kissa istui matolla, ja tyttö äänsi: hyvää yötä.\n"
@@ -55,6 +56,48 @@ def test_an_archive_is_unpacked_by_the_command(slmtok, name: str) -> None:
     folder = run_fix(refused(slmtok, f"count {shlex.quote(name)} -o x.counts"))
     assert [path.read_text() for path in Path(folder).iterdir()] == [STORY]
     assert not notes_of(slmtok, folder)
+
+
+def test_a_tar_archive_in_zstd_is_unpacked(slmtok) -> None:
+    """tarfile of Python reads no zstd before 3.14."""
+    Path("a.txt").write_text(STORY)
+    with tarfile.open("b.tar", "w") as archive:
+        archive.add("a.txt")
+    Path("b.tar.zst").write_bytes(zstandard.compress(Path("b.tar").read_bytes()))
+    folder = run_fix(refused(slmtok, "count b.tar.zst -o x.counts"))
+    assert (folder, Path(folder, "a.txt").read_text()) == ("b", STORY)
+
+
+@pytest.mark.parametrize(
+    ("name", "inner", "made"),
+    [("b.txt.gz.gz", gzip.compress, "b.txt.gz"), ("c.txt.gz", zstandard.compress, "c.txt.zst")],
+)
+def test_what_is_compressed_twice_is_decompressed_once(slmtok, name: str, inner, made: str) -> None:
+    """Another name alone gives the same error again."""
+    Path(name).write_bytes(gzip.compress(inner(STORY.encode())))
+    assert run_fix(refused(slmtok, f"count {name} -o x.counts")) == made
+    assert not notes_of(slmtok, made)
+
+
+def test_an_archive_that_is_compressed_is_decompressed_first(slmtok) -> None:
+    with zipfile.ZipFile("a.zip", "w") as zipped:
+        zipped.writestr("a.txt", STORY)
+    Path("a.zip.gz").write_bytes(gzip.compress(Path("a.zip").read_bytes()))
+    Path("a.zip").unlink()
+    made = run_fix(refused(slmtok, "count a.zip.gz -o x.counts"))
+    assert made == "a.zip"
+    assert Path(run_fix(refused(slmtok, "count a.zip -o x.counts")), "a.txt").read_text() == STORY
+
+
+@pytest.mark.parametrize("mark", [";", ",", "|"])
+@pytest.mark.parametrize("key", ["", "--text-key 1", "--text-key text"])
+def test_the_line_that_names_the_separator_is_no_header(slmtok, mark: str, key: str) -> None:
+    rows = "".join(f"{number}{mark}story {number}\n" for number in range(60))
+    Path("a.csv").write_text(f"sep={mark}\nid{mark}text\n{rows}")
+    made = run_fix(refused(slmtok, f"count a.csv {key} -o x.counts") + ", ").partition(",")[0]
+    assert made == "it"
+    ran = slmtok("count", "a-comma.csv", "-o", "x.counts", "--json")
+    assert ran.json["result"]["documents"] == 60
 
 
 def test_compressed_data_of_other_kinds_are_decompressed(slmtok) -> None:

@@ -121,3 +121,44 @@ def test_a_text_in_each_line_is_read_as_json(slmtok) -> None:
     check_texts(slmtok("count", "a.jsonl", "--format", "json", "-o", "x.counts", "--json"))
     fix = fix_of(slmtok("count", "a.jsonl", "--text-key", "body", "-o", "y.counts"))
     assert fix == "--format json, which reads texts without a field; leave --text-key out"
+
+
+@pytest.mark.parametrize("rows", [12, 4000])
+@pytest.mark.parametrize("key", [[], ["--text-key", "content"]])
+def test_a_table_split_into_columns_and_data_is_noted(slmtok, rows: int, key: list[str]) -> None:
+    """pandas writes it by `orient="split"`; its index may be longer than the beginning that is looked at."""
+    data = [[f"a{n}", TEXTS[n % 12]] for n in range(rows)]
+    table = {"columns": ["id", "content"], "index": [*range(rows)], "data": data}
+    Path("d.json").write_text(json.dumps(table))
+    paste(note_of(slmtok("count", "d.json", *key, "-o", "x.counts"), "d.json"))
+    ran = slmtok("count", "d-text.jsonl", "--text-key", "content", "-o", "x.counts", "--force", "--json")
+    assert ran.json["result"]["documents"] == rows
+    assert "read as text" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("record", "key", "meant"),
+    [
+        ({"title": "A", "body": "It rained."}, [], "--format json --text-key body"),
+        ({"title": "A", "body": "It rained."}, ["--text-key", "title"], "--format json"),
+        ({"id": 1, "text": "It rained."}, [], "--format json"),
+        ({"lang": "en", "story": TEXTS[0]}, [], "--format json --text-key story"),
+    ],
+)
+def test_files_with_one_record_each_are_read_as_records(slmtok, record, key: list[str], meant: str) -> None:
+    """The values of one of them would be documents without their record, and the other files would be left out."""
+    Path("d").mkdir()
+    for number in range(3):
+        Path(f"d/{number}.json").write_text(json.dumps(record))
+    said = "note: d/0.json and 2 more files are each one JSON object with texts, and their JSON was read as text; "
+    assert f"{said}run it again with {meant} --force\n" in slmtok("count", "d", *key, "-o", "x.counts").err
+    ran = slmtok("count", "d", *key, *meant.split(), "-o", "x.counts", "--force", "--json")
+    texts = {**record}[meant.partition("--text-key ")[2] or (key or ["", "text"])[1]]
+    assert (ran.json["result"]["documents"], ran.json["result"]["bytes"]) == (3, 3 * len(texts))
+
+
+def test_files_of_settings_are_no_records(slmtok) -> None:
+    Path("d").mkdir()
+    for number in range(3):
+        Path(f"d/{number}.json").write_text(json.dumps({"name": "a", "mode": "b", "size": 3}))
+    assert "one JSON object" not in slmtok("count", "d", "-o", "x.counts").err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import warnings
 from pathlib import Path
 
@@ -157,3 +158,30 @@ def test_the_encoding_of_records_of_stdin_is_proposed(slmtok):
     lines = ('{"text": "' + TEXTS["Russian"].strip() + '"}\n') * 30
     ran = slmtok("count", "-", "--format", "jsonl", "-o", "a.counts", stdin=lines.encode("cp1251"))
     assert "fix:   name the encoding; it reads as words in cp1251: --encoding cp1251; or --skip-malformed" in ran.err
+
+
+@pytest.mark.parametrize("names", ["part.aa part.ab part.ac", "xaa xab xac", "a.txt.00 a.txt.01 a.txt.02"])
+def test_pieces_that_cut_a_character_are_joined(slmtok, names: str):
+    """`split -b` cuts at bytes: fetching a piece again changes nothing."""
+    whole = ("Kissa istui matolla, ja tyttö äänsi: hyvää yötä.\n" * 30).encode()
+    cut, last = whole.index("ö".encode()) + 1, len(whole) - 20
+    for name, data in zip(names.split(), (whole[:cut], whole[cut:last], whole[last:]), strict=True):
+        Path(name).write_bytes(data)
+    note = next(each for each in slmtok("count", *names.split(), "-o", "a.counts").err.splitlines() if "cat " in each)
+    first, second, _ = names.split()
+    said, _, fix = note.rpartition(": cat ")
+    assert said.endswith(f"; {second} continues the last character of {first}")
+    command, _, named = f"cat {fix}".removesuffix(", with --force").partition(", and name ")
+    assert command.startswith(f"cat {names} > ")
+    subprocess.run(command, shell=True, check=True)
+    assert Path(named).read_bytes() == whole
+    with pytest.warns(UserWarning, match=f"{second} continues the last character of {first}"):
+        library.count(names.split())
+
+
+def test_characters_that_were_lost_are_noted(slmtok):
+    Path("a.txt").write_text("Kissa istui matolla, ja tytt\ufffd \ufffd\ufffdnsi.\n" * 9)
+    note = "note: a.txt has U+FFFD 27 times near its beginning, for characters that were lost before; "
+    assert note in slmtok("count", "a.txt", "-o", "a.counts").err
+    Path("b.txt").write_text("The character \ufffd stands for others, and is rare. " * 2 + "It rained. " * 40)
+    assert "U+FFFD" not in slmtok("count", "b.txt", "-o", "b.counts").err

@@ -86,7 +86,7 @@ def test_comments_before_rows_are_named(slmtok, given: str) -> None:
     command, _, named = fix.rpartition(", and ")
     assert named == "name it"
     subprocess.run(command, shell=True, check=True)
-    assert Path("corpus.lines").read_text().splitlines() == ROWS
+    assert Path("corpus-text.lines").read_text().splitlines() == ROWS
     write_rows("dump.tsv", [["# made by a program"], ["id", "text"], *([row[-1], row] for row in ROWS)])
     fix = fix_of(slmtok, "count dump.tsv -o new.counts")
     subprocess.run(fix.removesuffix(", and name it"), shell=True, check=True)
@@ -237,7 +237,11 @@ def test_pages_are_counted(slmtok) -> None:
         Path(f"site/{number}.html").write_text(f"<html><p>{ROWS[number]}</p></html>")
     err = slmtok("count", "site", "-o", "x.counts").err
     fact = "note: site/0.html and 2 more files are HTML, and their tags were read as text; "
-    assert f"{fact}name files with their text alone; of the first: python -c " in err
+    assert f"{fact}for each in site/*.html; do python -c " in err
+    Path("site/page").write_text("<html></html>")
+    err = slmtok("count", "site", "-o", "y.counts").err
+    assert "and 3 more files are HTML" in err
+    assert "name files with their text alone; of the first: python -c " in err
 
 
 def pasted(err: str) -> str:

@@ -1,22 +1,18 @@
-"""Texts that are read as prose and hold more than prose: subtitles, tables and annotated sentences, by their heads."""
+"""Tables whose names say nothing of it, so that they are read as prose: by their first rows."""
 
 from __future__ import annotations
 
 import csv
-import re
 import shlex
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from slmtok.corpus.contents import begins_with_record, head_of
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import compression
 from slmtok.corpus.tables import are_names, longest_column
 from slmtok.corpus.template import LIKELY_FIELDS, Template, template_of
-from slmtok.files import free_name
 from slmtok.options import ReadOptions
 
 _HEAD_BYTES = 1 << 12
@@ -26,23 +22,18 @@ _MIN_ROWS = 3
 """Rows of equal width from which on lines are a table."""
 _USUAL_NAMES = {*LIKELY_FIELDS, "id", "title", "label", "sentence", "url", "lang", "language", "author", "date"}
 """Names of columns of which the header of a table has one; a line of prose with commas is no header."""
-_SRT = re.compile(rb"\s*\d+[ \t]*\r?\n\d+:\d\d:\d\d[,.]\d{3} --> \d")
-_VTT = re.compile(rb"WEBVTT\s")
-_CONLL_U = re.compile(rb"(?:#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]+){9}\n")
-_TEXT_OF_CONLL_U = re.compile(rb"^# text = ", re.MULTILINE)
-_TEXT_ALONE = "name a file with its text alone"
 
 
-class Annotated(NamedTuple):
-    """path: of the source. fact: what it is and what of it is read as text. fix: what to do.
+class TableFound(NamedTuple):
+    """path: of the source. fact: what it is and what of it is read as text. fix: what `options` are for, or "".
 
-    options: flags with which a command reads its text instead; "" where none do.
+    options: flags with which a command reads its text instead.
     """
 
     path: str
     fact: str
     fix: str
-    options: str = ""
+    options: str
 
 
 class _Table(NamedTuple):
@@ -53,12 +44,12 @@ class _Table(NamedTuple):
     column: str
 
 
-def annotated_among(paths: Sequence[str], options: ReadOptions) -> Annotated | None:
-    """The first source that is read as text, because its name has no format, and is annotated; else None."""
+def table_among(paths: Sequence[str], options: ReadOptions) -> TableFound | None:
+    """The first source that is read as text, because its name has no format, and is a table; else None."""
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FILES] if format_of(path, options).engine == "text")
-    return next((found for path in texts if (found := _annotated(path, head_of(path, options, _HEAD_BYTES)))), None)
+    return next((found for path in texts if (found := _described(path, head_of(path, options, _HEAD_BYTES)))), None)
 
 
 def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:
@@ -87,38 +78,16 @@ def _records_in(head: bytes, path: str, template: Template) -> str | None:
     return next((name for name, row in rows.items() if len(row) > 1 and {*template.fields} & {*row}), None)
 
 
-def _annotated(path: str, head: bytes) -> Annotated | None:
-    begin = head.removeprefix(BOM_UTF8)
-    if _SRT.match(begin) or _VTT.match(begin):
-        kind = "WebVTT" if _VTT.match(begin) else "SRT"
-        fix = _TEXT_ALONE if path == STDIN or compression(path) != "plain" else _lines_of_subtitles(path)
-        return Annotated(path, f"is subtitles ({kind}), and its time codes were read as text", fix)
-    lines = begin.replace(b"\r\n", b"\n")
-    if _CONLL_U.match(lines):
-        fix = sentences_of_conll_u(path) if _TEXT_OF_CONLL_U.search(lines) else _TEXT_ALONE
-        return Annotated(path, "is CoNLL-U, and its columns were read as text", fix)
-    if table := _table(lines, is_whole=len(head) < _HEAD_BYTES and path != STDIN):
-        options = f"--format {table.format} --text-key {shlex.quote(table.column)}"
-        named = f" ({', '.join(table.header)})" if table.header else ""
-        fix = "" if table.header else "for the text of one column"
-        return Annotated(path, f"looks like {table.format}{named}, and its columns were read as text", fix, options)
-    return None
-
-
-def _lines_of_subtitles(path: str) -> str:
-    """How to get the lines of subtitles: without the numbers before time codes, these, and carriage returns."""
-    program = r"sed -E '/^\W*WEBVTT/d; /^\W*[0-9]+\r?$/{N; / --> /d}; / --> /d; s/\r//g'"
-    return f"{program} < {shlex.quote(path)} > {shlex.quote(free_name(f'{Path(path).stem}.txt'))}, and name it"
-
-
-def sentences_of_conll_u(path: str) -> str:
-    """How to get the sentences of CoNLL-U, which stand in its comments."""
-    program = "sed -n 's/^# text = //p'"
-    if path == STDIN:
-        return f"pipe it through {program}"
-    if compression(path) != "plain":
-        return _TEXT_ALONE
-    return f"{program} {shlex.quote(path)} > {shlex.quote(free_name(f'{Path(path).stem}.lines'))}, and name it"
+def _described(path: str, head: bytes) -> TableFound | None:
+    """The table that a text is, with what to do."""
+    lines = head.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
+    table = _table(lines, is_whole=len(head) < _HEAD_BYTES and path != STDIN)
+    if table is None:
+        return None
+    options = f"--format {table.format} --text-key {shlex.quote(table.column)}"
+    named = f" ({', '.join(table.header)})" if table.header else ""
+    fix = "" if table.header else "for the text of one column"
+    return TableFound(path, f"looks like {table.format}{named}, and its columns were read as text", fix, options)
 
 
 def _table(head: bytes, *, is_whole: bool) -> _Table | None:

@@ -1,0 +1,208 @@
+"""Text that is more than prose: markup, subtitles, mail, dumps, archives of the web and annotated sentences.
+
+`KINDS` has one line for each: how it begins, and the program that writes its text alone.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from codecs import BOM_UTF8
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from slmtok.corpus.paths import STDIN
+from slmtok.corpus.streams import bare_suffix
+from slmtok.corpus.text_commands import rewrite
+
+HEAD_BYTES = 1 << 12
+"""Of a file, what is looked at."""
+MARKUP_SUFFIXES = {".xml": "XML", ".html": "HTML", ".htm": "HTML"}
+
+
+class Kind(NamedTuple):
+    """A kind of text that is not prose.
+
+    parts: what of it is read as text. begins: its beginning, with line feeds at the ends of lines and without white
+    space before it. program: reads stdin and writes its text, as documents of the format of `suffix`; "" where there is
+    no short one. advice: what to name instead, where there is none.
+    """
+
+    name: str
+    parts: str
+    begins: re.Pattern[bytes]
+    program: str = ""
+    suffix: str = ".txt"
+    advice: str = ""
+
+
+class KindFound(NamedTuple):
+    """paths: the files of the corpus that are of a kind."""
+
+    kind: Kind
+    paths: list[str]
+
+    @property
+    def fact(self) -> str:
+        """What the first file is, how many more are, and what of them was read as text."""
+        name, more = "stdin" if self.paths[0] == STDIN else self.paths[0], len(self.paths) - 1
+        if not more:
+            return f"{name} is {self.kind.name}, and its {self.kind.parts} were read as text"
+        also = f"{name} and {more:,} more file{'s' * (more > 1)} are"
+        return f"{also} {self.kind.name}, and their {self.kind.parts} were read as text"
+
+    def remedy(self, among: Sequence[str]) -> str:
+        """What to do; among: the files of the corpus."""
+        return remedy_of(self.kind, self.paths, among)
+
+
+def _python(program: str) -> str:
+    return f"python -c {shlex.quote(program)}"
+
+
+_TAGS = r"(?is)<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
+_TEXT_OF_HTML = _python(
+    f'import html, re; page = open(0, errors="replace").read(); print(html.unescape(re.sub(r"{_TAGS}", " ", page)))'
+)
+_TEXT_OF_XML = _python(
+    'import sys, xml.etree.ElementTree as tree; print("".join(tree.parse(sys.stdin.buffer).getroot().itertext()))'
+)
+_ARTICLES_OF_DUMP = _python(
+    "import json, sys, xml.etree.ElementTree as tree; "
+    '[print(json.dumps({"text": each.text})) for _, each in tree.iterparse(sys.stdin.buffer) '
+    'if each.tag.endswith("}text") and each.text or each.tag.endswith("}page") and each.clear()]'
+)
+_TEXTS_OF_WET = _python(
+    "import json, re, sys; from itertools import takewhile; file = sys.stdin.buffer; "
+    '[print(json.dumps({"text": body.decode(errors="replace")})) for line in file if line.startswith(b"WARC/") '
+    'for head in [b"".join(takewhile(bytes.strip, file))] '
+    'for body in [file.read(int(re.search(rb"(?i)\\bcontent-length: *(\\d+)", head)[1]))] '
+    'if re.search(rb"(?i)\\bwarc-type: *conversion", head)]'
+)
+_MESSAGES_OF_MBOX = _python(
+    "import email, html, json, re, sys; from email.policy import default; "
+    'mails = re.split(rb"(?m)^From \\S+ +\\w{3} \\w{3} +\\d+ \\d\\d:\\d\\d.*\\n", sys.stdin.buffer.read())[1:]; '
+    '[print(json.dumps({"text": html.unescape(re.sub(r"' + _TAGS + '", " ", text)) '
+    'if part.get_content_subtype() == "html" else text})) for mail in mails '
+    'for part in [email.message_from_bytes(re.sub(rb"(?m)^>(>*From )", rb"\\1", mail), policy=default)'
+    '.get_body(("plain", "html"))] if part for text in [part.get_content()]]'
+)
+_CELLS_OF_NOTEBOOK = _python(
+    'import json, sys; [print("".join(cell["source"]), end="\\n\\n") for cell in json.load(sys.stdin)["cells"]]'
+)
+_LINES_OF_SUBTITLES = (
+    r"/^\W*[0-9]+\r?$/{N; / --> /d;}; / --> /d; s/\r//g; s/<\/?[a-zA-Z0-9][^<>]*>//g; s/\{\\[^}]*\}//g"
+)
+"""Without the numbers before time codes, these, tags of voices and style, and carriage returns."""
+_LINES_OF_ASS = r"/^Dialogue:/{s/\r$//; s/^([^,]*,){9}//; s/\{[^}]*\}//g; s/\\[Nnh]/ /g; p;}"
+_WORDS_OF_CONLL = (
+    """awk '$1 == "-DOCSTART-" {next} NF {line = line (line == "" ? "" : " ") $1} """
+    """!NF && line != "" {print line; line = ""} END {if (line != "") print line}'"""
+)
+_CONLL_U_ROW = rb"(?:#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]+){9}\n"
+_DUMP = re.compile(
+    rb"(?:/\*[^\n]*\n|--[ \t]*\n)*-- (?:MySQL|MariaDB|PostgreSQL database|phpMyAdmin SQL) dump\b|"
+    rb"(?:--[^\n]*\n|/\*[^\n]*\n|\s)*"
+    rb"(?:PRAGMA foreign_keys=OFF;|INSERT INTO |(?:DROP|CREATE) TABLE\b.*?^INSERT INTO )",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_MAIL = re.compile(rb"From \S+ +[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d[^\n]*\n>?[A-Za-z][A-Za-z-]*:")
+_HTML = Kind("HTML", "tags", re.compile(rb"<(!doctype html|html)[\s>]", re.IGNORECASE), _TEXT_OF_HTML)
+_XML = Kind("XML", "tags", re.compile(rb"<\?xml\s", re.IGNORECASE), _TEXT_OF_XML)
+_MARKUP = (
+    Kind("XML of MediaWiki", "tags", re.compile(rb"(<\?xml[^>]*>\s*)?<mediawiki\s"), _ARTICLES_OF_DUMP, ".jsonl"),
+    Kind(
+        "output of WikiExtractor",
+        "tags",
+        re.compile(rb'<doc id="[^"\n]*" (revid="[^"\n]*" )?url='),
+        r"sed '/^<doc id=.*>$/d; /^<\/doc>$/d'",
+    ),
+    _HTML,
+    _XML,
+)
+CONLL_U = Kind(
+    "CoNLL-U",
+    "columns",
+    re.compile(rb"(?=(?:#[^\n]*\n)*# text = )" + _CONLL_U_ROW),
+    "sed -n 's/^# text = //p'",
+    ".lines",
+)
+NOTEBOOK = Kind("a notebook", "JSON", re.compile(rb"\{"), _CELLS_OF_NOTEBOOK)
+"""It is refused by its name, and not noted."""
+KINDS = (
+    *_MARKUP,
+    Kind(
+        "subtitles (SRT)",
+        "time codes",
+        re.compile(rb"\d+[ \t]*\n\d+:\d\d:\d\d[,.]\d{3} --> \d"),
+        f"sed -E {shlex.quote(_LINES_OF_SUBTITLES)}",
+    ),
+    Kind(
+        "subtitles (WebVTT)",
+        "time codes",
+        re.compile(rb"WEBVTT\s"),
+        f"sed -E {shlex.quote(f'1,/^{chr(92)}r?$/d; {_LINES_OF_SUBTITLES}')}",
+    ),
+    Kind(
+        "subtitles (ASS)", "time codes", re.compile(rb"\[Script Info\]\s*\n"), f"sed -nE {shlex.quote(_LINES_OF_ASS)}"
+    ),
+    Kind(
+        "text of the web (WET)",
+        "headers",
+        re.compile(rb"WARC/\d(?=.*^WARC-Type: *conversion)", re.DOTALL | re.IGNORECASE | re.MULTILINE),
+        _TEXTS_OF_WET,
+        ".jsonl",
+    ),
+    Kind("pages of the web (WARC)", "headers and tags", re.compile(rb"WARC/\d"), advice=", such as a WET file"),
+    Kind("mail (mbox)", "headers", _MAIL, _MESSAGES_OF_MBOX, ".jsonl"),
+    Kind(
+        "a dump of a database",
+        "statements",
+        _DUMP,
+        advice=", such as a column of a table as .csv",
+    ),
+    CONLL_U,
+    Kind("CoNLL-U", "columns", re.compile(_CONLL_U_ROW)),
+    Kind(
+        "CoNLL",
+        "columns",
+        re.compile(
+            rb"-DOCSTART-[ \t\n]|"
+            rb"(?=(?:[^\n]*\n)*?[^\n]*[ \t][BIES]-[A-Z])(?:\S+(?:[ \t]\S+){0,8}[ \t](?:O|[BIES]-[A-Za-z]+)\n+){3}"
+        ),
+        _WORDS_OF_CONLL,
+        ".lines",
+    ),
+)
+"""Kinds of text, the more exact ones first."""
+
+
+def kind_of(path: str, head: bytes) -> Kind | None:
+    """The kind of a text with these first bytes; a tag makes markup of a file of such a name."""
+    begin = head.removeprefix(BOM_UTF8).lstrip().replace(b"\r\n", b"\n")
+    found = next((kind for kind in KINDS if kind.begins.match(begin)), None)
+    if found is None and begin.startswith(b"<"):
+        suffix = bare_suffix(path)
+        return next((kind for kind in (_XML, _HTML) if kind.name == MARKUP_SUFFIXES.get(suffix)), None)
+    return found
+
+
+def markup_of(path: str, head: bytes) -> str | None:
+    """The language of a text that begins as XML or HTML, or with a tag in a file of such a name."""
+    found = kind_of(path, head)
+    return found.name if found in _MARKUP else None
+
+
+def remedy_of(kind: Kind, paths: Sequence[str], among: Sequence[str]) -> str:
+    """The command that writes the text of files of one kind, and what to name then.
+
+    among: the files of the corpus.
+    """
+    if not kind.program:
+        return f"name {'files with their' if len(paths) > 1 else 'a file with its'} text alone{kind.advice}"
+    made = rewrite(paths, among, kind.program, f"-text{kind.suffix}")
+    if made is None:
+        return f"pipe it through {kind.program}{f', with --format {kind.suffix[1:]}' * (kind.suffix != '.txt')}"
+    if made.more:
+        return f"name files with their text alone; of the first: {made.command}"
+    return f"{made.command}, and name {made.named if len(paths) > 1 else 'it'}"
