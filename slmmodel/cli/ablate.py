@@ -326,7 +326,9 @@ def _check_arms(
         raise OptionError(f"{missing} is missing", fix=fix, option="text")
     arms = data or tokenizers
     if not given and len(arms) < 2:
-        raise OptionError(f"an ablation has two arms or more, not {len(arms)}", fix=example, option="data")
+        words = [*arguments_of_command(), *(["DATA_B"] if data else ["-t", "TOK"])]
+        fix = shlex.join(["slm", "ablate", *words]) if arms else example
+        raise OptionError(f"an ablation has two arms or more, not {len(arms)}", fix=fix, option="data")
     runs = [path for path in data if is_run(path)]
     for path in data:
         refuse_run(

@@ -223,6 +223,8 @@ def _with_data(data: str, *words: str) -> str:
     """The command line with other `words` in the place of the data; `slm train` and these where it has none."""
     context = click.get_current_context(silent=True)
     given = arguments_of_command()
+    if Path(words[0]).is_dir() and (Path(words[0]) / "manifest.json").is_file():
+        given = without(("-t", "--tokenizer"), given)  # packed data have their own
     at = next((at for at, pair in enumerate(pairwise(["", *given])) if pair[1] == data and pair[0] not in NAMING), None)
     if context is None or at is None:
         return shlex.join(["slm", "train", *words])
@@ -250,10 +252,20 @@ def _tokenized(text: str) -> str:
     return shlex.join([*command, text, "-t", tokenizer_near(text), *rest, *_free_output(context)])
 
 
+def _refuse_file_of_data(data: str) -> None:
+    """Raises `OptionError` for one file of packed data."""
+    from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
+
+    if (kind := kind_of_file(data)) in (MANIFEST, LAYOUT, SHARD):
+        fact = f"{data!r} is {NAMES[kind]}, and the folder is what one trains on"
+        raise OptionError(fact, fix=_with_data(data, str(Path(data).parent)), option="data")
+
+
 def _refuse_settings(data: str) -> None:
     """Raises `OptionError` for a file of settings, ours or of another trainer, in the place of the data."""
     from slmmodel.cli.settings_files import names_in, settings_in, translated
 
+    _refuse_file_of_data(data)
     limit = "DATA is a corpus or token data; settings are given with --set NAME=VALUE or --config FILE.yaml"
     if (given := settings_in(data)) is not None:
         train = given.get("data.train")
@@ -326,11 +338,7 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
             fix = _with_data(data, near[0])
         return missing_path(data, fix)
-    from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
-
-    if kind_of_file(data) in (MANIFEST, LAYOUT, SHARD):
-        fact = f"{data!r} is {NAMES[kind_of_file(data)]}, and the folder is what one trains on"
-        return OptionError(fact, fix=_with_data(data, str(folder)), option="data")
+    _refuse_file_of_data(data)
     refuse_run(data, f"slm resume {name} continues a run; or name the text")
     check_text(data, read)
     fact, where = f"{data!r} is text, and needs a tokenizer", data

@@ -338,7 +338,10 @@ def test_packed_arms_of_the_same_documents(finished: Path, slm) -> None:
 def test_wrong_arms(inputs: Path, finished: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:
     arm = next((finished / "data").iterdir())
     Path("other.txt").write_text("\n\n".join(story(index) for index in range(130)))
-    assert "two arms or more, not 1" in slm("ablate", arm, code=2).err
+    assert "two arms or more, not 1" in (err := slm("ablate", arm, "--cpu", code=2).err)
+    assert f"fix:   slm ablate {arm} --cpu DATA_B\n" in err
+    err = slm("ablate", "-t", inputs / "b.json", "--text", "other.txt", "--cpu", code=2).err
+    assert f"fix:   slm ablate -t {inputs / 'b.json'} --text other.txt --cpu -t TOK\n" in err
     tok = slmtok.load(inputs / "b.json")
     slmtok.pack("other.txt", tok, "other", separator="\n\n", val="hash:20%")
     ran = slm("ablate", arm, "other", *COMMON, "-o", "x", code=1)

@@ -70,6 +70,15 @@ def test_weights_of_a_run_are_no_data(slm: Callable[..., Any], here: Path) -> No
         assert content is not None and "safetensors" in content.name
 
 
+@pytest.mark.parametrize("more", [(), ("-t", "tok.json")])
+def test_the_manifest_of_packed_data_is_no_file_of_settings(slm: Any, here: Path, more: tuple[str, ...]) -> None:
+    error = slm("train", "data/manifest.json", *more, "-o", "new", code=2).err
+    assert "and the folder is what one trains on" in error
+    fix = error.partition("  fix:   slm ")[2]
+    assert shlex.split(fix)[:2] == ["train", "data"]
+    slm(*shlex.split(fix), "--dry-run", code=0)
+
+
 def test_other_data_of_a_finished_run_are_named_at_once(slm: Callable[..., Any], here: Path) -> None:
     for words in (["resume", "run"], ["resume", "run", "--budget", "steps=4"]):
         for data in ("data3", "other.txt"):
