@@ -140,7 +140,7 @@ def _pair_meant(value: str, pair: str) -> str:
         is_folder = second == "GLOB" and os.path.isdir(both[2])  # noqa: PTH112
         return f"{both[1]}={both[2].rstrip('/')}/**" if is_folder else f"{both[1]}={both[2]}"
     if second == "GLOB" and _GLOB.search(value) and (word := re.search(r"\w+", value)):
-        return f"{word[0]}={value}"
+        return f"{word[0]}={value}**" if value.endswith("/") else f"{word[0]}={value}"
     if _NUMBER.fullmatch(value):
         return f"{name}={value}"
     return f"{value}={second}" if _NAME.fullmatch(value) else pair

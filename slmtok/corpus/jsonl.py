@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.corpus.encodings import utf8_evidence
-from slmtok.corpus.jsonl_heads import meant_by_head
+from slmtok.corpus.jsonl_heads import is_json_object, meant_by_head
 from slmtok.corpus.nested_texts import converted, fix_of_absent, fix_of_list, fix_of_nested
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import open_bytes, open_head
@@ -30,6 +30,9 @@ from slmtok.options import ReadOptions
 
 _HEAD_BYTES = 1 << 20
 """Of a file, what is looked at where a record is not UTF-8."""
+_RECORD_SEPARATOR = b"\x1e"
+_UNQUOTED = "python -c 'import json,sys; print(*map(json.loads, filter(str.strip, sys.stdin)), sep=chr(10))'"
+"""The command that takes the objects out of lines that hold them in quotes."""
 _MAX_COMPARED = 100
 """Records at the beginning of a file that are compared with one without the text."""
 
@@ -50,6 +53,12 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             return None
         if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
             error.limit, error.fix = "one JSON object a line", _fix_of_array(source, options, record)
+        elif number == 1 and isinstance(record, str) and is_json_object(record):
+            error.limit = "one JSON object a line, and this is one in quotes"
+            error.fix = converted(source, "lines", _UNQUOTED)
+        elif line.startswith(_RECORD_SEPARATOR):
+            error.limit = "JSON text sequences (RFC 7464) have a separator, U+001E, before each record"
+            error.fix = converted(source, "lines", r"tr -d '\036'")
         elif number == 1 and isinstance(record, str) and options.text_template is None:
             error.limit, error.fix = "one JSON object a line", _fix_of_text(options)
         elif (

@@ -39,7 +39,7 @@ def meant_by_head(source: str, options: ReadOptions) -> tuple[Message | None, Me
         return None
     text = head.decode("utf-8-sig", "ignore").lstrip()
     lines = [line for line in islice(text.splitlines(), _MAX_LINES) if line.strip()]
-    if any(_is_json(line) for line in lines):
+    if any(is_json_object(line) for line in lines):
         return None
     if not any(line.lstrip().startswith(("{", "[")) for line in lines):
         return _plain(source)
@@ -57,7 +57,8 @@ def _plain(source: str) -> tuple[Message | None, Message]:
     return None, ("leave ", Setting("format", "jsonl"), " out: the file has no JSON in its first lines")
 
 
-def _is_json(line: str) -> bool:
+def is_json_object(line: str) -> bool:
+    """Whether a line is an object of JSON."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):

@@ -114,6 +114,23 @@ def test_an_array_in_one_line_holds_the_records(slmtok) -> None:
     check_texts(slmtok("count", "a.jsonl", "--format", "json", "-o", "x.counts", "--json"))
 
 
+@pytest.mark.parametrize(
+    ("line", "limit"),
+    [
+        (lambda record: "\x1e" + json.dumps(record), "JSON text sequences (RFC 7464) have a separator, U+001E,"),
+        (lambda record: json.dumps(json.dumps(record)), "one JSON object a line, and this is one in quotes"),
+    ],
+)
+def test_records_behind_a_separator_or_in_quotes_are_made_records(slmtok, line, limit: str) -> None:
+    Path("a.jsonl").write_text("".join(line({"text": text}) + "\n" for text in TEXTS))
+    ran = slmtok("count", "a.jsonl", "-o", "x.counts")
+    assert f"  limit: {limit}" in ran.err
+    command, named = fix_of(ran).split(", and name ")
+    assert named == "it"
+    subprocess.run(["bash", "-c", command], check=True)
+    check_texts(slmtok("count", "a-lines.jsonl", "-o", "x.counts", "--json"))
+
+
 def test_a_text_in_each_line_is_read_as_json(slmtok) -> None:
     Path("a.jsonl").write_text("".join(json.dumps(text) + "\n" for text in TEXTS))
     fix = fix_of(slmtok("count", "a.jsonl", "-o", "x.counts"))

@@ -85,6 +85,7 @@ def test_a_weight_of_a_domain_that_is_not_named_names_its_files(slmtok, files) -
 
 def test_a_folder_after_a_colon_is_a_domain_of_its_files(slmtok, files) -> None:
     assert fix_of(slmtok, "train lang --vocab 280 -o tok.json --domain en:lang/en") == "--domain 'en=lang/en/**'"
+    assert fix_of(slmtok, "train lang --vocab 280 -o tok.json --domain en/") == "--domain 'en=en/**'"
 
 
 @pytest.mark.parametrize(
