@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -101,13 +102,14 @@ def _times_meant(text: str) -> list[str]:
         return [f"{60 * first + second}s"] if clock[3] else [f"{60 * first}s", f"{first}s"]
     if not re.fullmatch(r"(\d+ *[a-z]+[ ,]*)+(\d+ *[a-z]*)", text.lower(), re.ASCII):
         return []
-    seconds, before = 0.0, ""
+    seconds, before, one_before = 0.0, "", math.inf
     for number, word in re.findall(r"(\d+) *([a-z]*)", text.lower(), re.ASCII):
         unit = _UNITS_OF_TIME.get(word.removesuffix("s"), word) or _SMALLER_UNIT.get(before, "-")
-        part = parse_time(number + unit)
-        if part is None:
+        part, one = parse_time(number + unit), parse_time(f"1{unit}")
+        # `2h,3h` are two times.
+        if part is None or one is None or one >= one_before:
             return []
-        seconds, before = seconds + part, unit
+        seconds, before, one_before = seconds + part, unit, one
     return [f"{seconds:.0f}s"]
 
 

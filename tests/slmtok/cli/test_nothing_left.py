@@ -225,7 +225,10 @@ FIXES |= {
     "train a.txt --vocab 280 --save-counts x -o x": (2, "fix:   name another --save-counts\n"),
     "train a.txt --vocab 280 --save-counts a.txt --force -o x": (2, "fix:   name another --save-counts\n"),
     "count a.txt --seed 4 -o x": (2, "fix:   leave it out, or --sample 10%\n"),
-    "count docs.jsonl --text-template {title}:{text} -o x": (1, "fix:   --text-template '{text}'\n"),
+    "count docs.jsonl --text-template {title}:{text} -o x": (
+        1,
+        "fix:   --text-template '{text}' if no record has 'title', else --skip-malformed ",
+    ),
     "pack a.txt -t tok.json -o p-{vocab}": (2, "fix:   -o 'p-{name}'\n"),
     "train a.txt --vocab 280 -o x-{size}": (2, "fix:   -o 'x-{vocab}'\n"),
     "train tokenizer.json --vocab 280 -o x": (2, "error: tokenizer.json is a tokenizer of Hugging Face, not text\n"),
