@@ -415,7 +415,7 @@ class RunFolder:
         return model.to(device=target, dtype=dtype).eval()
 
     def weights_digest(self, step: int | None = None) -> str:
-        """`weights_digest` of those that `model` has read for this step, else of its files."""
+        """`weights_digest` of the weights that `model` has read for this step, else of the files of the step."""
         return self._digests.get(step) or weights_digest(self.weights(step))
 
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
@@ -497,7 +497,7 @@ class Checkpoints:
             with suppress(CorruptFile, FileNotFoundError):
                 if verify_sums(self.path(step)):
                     return step
-        # Training has removed those that were listed, and has written newer ones.
+        # Training has removed the listed checkpoints and written newer ones.
         return None if self.list() == found else self.newest()
 
     def snapshot(

@@ -49,7 +49,7 @@ def read_sums(folder: Path) -> dict[str, str]:
 
 
 def largest_size(path: Path) -> int:
-    """The bytes that a sound file of this name may have; of tensors, those that the file itself describes.
+    """The largest size in bytes of a sound file of this name; for tensors, the size that the header of the file gives.
 
     A sparse file of any size takes no space, and would be hashed for hours.
     """

@@ -173,7 +173,7 @@ def evaluation_tasks(maker: TaskMaker, length: int, depth: float, samples: int, 
 
 
 def evaluation_numbers(digits: int) -> int:
-    """How many different numbers of so many digits are for evaluation."""
+    """How many different numbers with this many digits are for evaluation."""
     return len(range(-(-(10 ** (digits - 1)) // KEY_CLASSES), -(-(10**digits) // KEY_CLASSES)))
 
 

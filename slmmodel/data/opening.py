@@ -24,7 +24,7 @@ from typing import NamedTuple
 from slmmodel.checks import check_type, missing_path, similar_name
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MAGIC as SHARD_MAGIC
-from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link, refuse_other_files
+from slmmodel.data.shards import MANIFEST, ShardSource, is_shard_file, refuse_link, refuse_other_files
 from slmmodel.data.source import NoSuchSplitError, TokenSource, pack_again, unreadable
 from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat, WrongType
 from slmmodel.sizes import parse_share
@@ -66,7 +66,7 @@ def open_source(
             fix = taken if folder.stem == split else (f"{named}, with ", Argument("split", folder.stem))
         raise missing_path(os.fspath(path), fix)
     file = folder if folder.is_file() else None
-    if file is not None and file.stem[-5:].isdigit() and (file.parent / MANIFEST).exists():
+    if file is not None and is_shard_file(file):
         raise UnsupportedFormat(
             f"{file} is one file of packed data",
             where=str(file),

@@ -295,6 +295,11 @@ class ShardSource(OneBlockSource):
                 raise corrupt(path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 
 
+def is_shard_file(file: Path) -> bool:
+    """Whether a file is one of packed data, such as `data/train-00000.bin`, and not their folder."""
+    return file.stem[-5:].isdigit() and file.is_file() and (file.parent / MANIFEST).exists()
+
+
 def refuse_link(path: Path) -> None:
     """Raises `CorruptFile` for a pipe or a device, and for a symbolic link to a file outside of the folder."""
     if path.exists() and not path.is_file():

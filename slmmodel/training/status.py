@@ -197,8 +197,8 @@ _EVENTS = (b'"val_bpb"', b'"spike"')
 def read_metrics(folder: Path, *, newest: int | None = None) -> list[dict[str, Any]]:
     """The complete lines of `metrics.jsonl`; a running process may be writing the last one.
 
-    newest: so many of the last lines, and of those before them the ones of `_EVENTS`. The others are not parsed, which
-    takes 50 us a line. Raises `CorruptFile`, `Unreadable`.
+    newest: the number of last lines to read; of earlier lines, only those of `_EVENTS` are read. Parsing the others
+    would take 50 us a line. Raises `CorruptFile`, `Unreadable`.
     """
     path, found = folder / METRICS, list[dict[str, Any]]()
     if not path.is_file():

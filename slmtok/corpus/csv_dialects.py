@@ -84,7 +84,7 @@ def fix_of_rows(path: str, width: int, columns: Sequence[int], encoding: str) ->
 
 
 def _are_of_width(lines: Sequence[str], width: int, dialect: Mapping[str, Any]) -> bool:
-    """Whether each line is a row of so many columns."""
+    """Whether each line is a row of `width` columns."""
     try:
         rows = [row for row in islice(csv.reader(lines, **dialect), _MAX_ROWS + 1) if row]
     except csv.Error:

@@ -122,7 +122,7 @@ def _has_quotes(path: str) -> bool:
 
 
 _MARK_LINE = re.compile(rb"sep=(.)")
-"""The first line with which Excel is told the separator."""
+"""The first line of a table for Excel, which names the separator."""
 
 
 def _following(rows: Iterator[list[str]]) -> Iterator[list[bytes]]:

@@ -64,7 +64,7 @@ def _object_in(path: str, options: ReadOptions) -> tuple[dict[str, Any] | None, 
 
 
 def _text_key(value: Mapping[str, Any], template: Template) -> str | None:
-    """The key of the text of an object that may be a record: the one that is asked for, a usual one, or the longest.
+    """The key of the text in an object that may be a record: the requested one, a usual one, or the longest value's.
 
     None where settings are likely: a usual key is not there, and not all values are texts, or none is long.
     """

@@ -84,7 +84,7 @@ def test_a_validation_of_other_targets_begins_the_best_one_again(data, tmp_path,
     first = train(settings, output=tmp_path / "run", report=small.stop_at(4))
     assert first.reason == "terminated"
     before = small.lines(tmp_path / "run")[-1]
-    # As where the documents scored until now are easier, or harder, than those that follow.
+    # Stands for documents that were easier, or harder, than the ones that are scored next.
     made = RunFolder(tmp_path / "run").checkpoints.path(first.step)
     state = read_train_state(made)
     factor = 0.5 if easy else 2.0
