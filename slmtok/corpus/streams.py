@@ -31,15 +31,20 @@ UTF_8 = "utf-8"
 
 def compression(path: str) -> Literal["plain", "gz", "zst", "xz"]:
     """How a file is compressed, by its suffix."""
-    return "plain" if path == STDIN else _COMPRESSIONS.get(Path(path).suffix.lower(), "plain")
+    return "plain" if path == STDIN else _COMPRESSIONS.get(_split(path)[1].lower(), "plain")
 
 
 def bare_suffix(path: str) -> str:
     """The suffix that names the format: the last one before .gz, .zst or .xz."""
-    name = Path(path)
-    if name.suffix.lower() in COMPRESSED:
-        name = name.with_suffix("")
-    return name.suffix.lower()
+    name, suffix = _split(path)
+    if suffix.lower() in COMPRESSED:
+        suffix = _split(name)[1]
+    return suffix.lower()
+
+
+def _split(path: str) -> tuple[str, str]:
+    """A name without its suffix, and the suffix. A corpus may have 100,000 files, and each is asked several times."""
+    return os.path.splitext(path)  # noqa: PTH122  (a fifth of the time of pathlib)
 
 
 def is_plain(path: str) -> bool:
@@ -49,7 +54,7 @@ def is_plain(path: str) -> bool:
 
 def is_mappable(path: str, options: ReadOptions) -> bool:
     """Whether the bytes of a file are its text, so that the engine can map it."""
-    return options.encoding == UTF_8 and is_plain(path) and Path(path).is_file()
+    return options.encoding == UTF_8 and is_plain(path) and os.path.isfile(path)  # noqa: PTH113  (as of `_split`)
 
 
 _stdin_heads: WeakKeyDictionary[BinaryIO, bytes] = WeakKeyDictionary()
