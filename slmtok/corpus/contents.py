@@ -6,6 +6,7 @@ bytes.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -354,13 +355,13 @@ def json_lines_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if begins_with_record(head_of(path, options))), None)
+    return next((path for path in texts if begins_with_record(text_head_of(path, options))), None)
 
 
 def ids_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     """The first source that is read as text and looks like lines of ids, as `slmtok encode` writes them; else None."""
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if _ID_LINE.match(head_of(path, options))), None)
+    return next((path for path in texts if _ID_LINE.match(text_head_of(path, options))), None)
 
 
 _ID_LINE = re.compile(rb"(?:[1-9][0-9]{0,5} ){16,}[0-9 \n]*\Z")
@@ -400,7 +401,7 @@ def kind_among(paths: Sequence[str], options: ReadOptions) -> KindFound | None:
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    kinds = ((path, kind_of(path, head_of(path, options, KIND_BYTES))) for path in texts)
+    kinds = ((path, kind_of(path, text_head_of(path, options, KIND_BYTES))) for path in texts)
     found = [(path, kind) for path, kind in kinds if kind is not None]
     first = found[0][1] if found else None
     return first and KindFound(first, [path for path, kind in found if kind is first])
@@ -431,7 +432,7 @@ _BEGINNING_BYTES = 1 << 16
 
 def is_in_texts(text: str, paths: Sequence[str], options: ReadOptions) -> bool:
     """Whether a text occurs near the beginning of a file that is read as text."""
-    heads = (head_of(path, options, _BEGINNING_BYTES) for path in paths[:_MAX_FOLDER_CHECKS] if path != STDIN)
+    heads = (text_head_of(path, options, _BEGINNING_BYTES) for path in paths[:_MAX_FOLDER_CHECKS] if path != STDIN)
     return bool(text) and any(text.encode() in head for head in heads)
 
 
@@ -460,6 +461,23 @@ def head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
         return open_head(path, size) if is_read else b""
     except (OSError, MissingInput, Unreadable):
         return b""
+
+
+_MAX_BYTES_OF_ASCII = 4
+"""Of a character of ASCII in any encoding: in UTF-32."""
+
+
+def text_head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
+    """The same in UTF-8, whatever the encoding in which the file is read; less than `size` for a whole file alone."""
+    if options.encoding == UTF_8:
+        return head_of(path, options, size)
+    head = head_of(path, options, size * _MAX_BYTES_OF_ASCII)
+    try:
+        text = codecs.getincrementaldecoder(options.encoding)("replace").decode(head)
+    except (LookupError, UnicodeError):
+        return head
+    # Decoders of UTF-16 whose name has the order of bytes keep the mark.
+    return text.removeprefix("\ufeff").encode("utf-8", "replace")[:size]
 
 
 def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> OptionError:
