@@ -5,16 +5,18 @@ The records are the lines of a file, or one array of JSON.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from slmtok.corpus.template import SKIP, Template
 from slmtok.errors import Setting
-from slmtok.files import free_name
-from slmtok.record_texts import LIKELY_FIELDS, text_in, text_of_list
+from slmtok.files import free_name, read_file
+from slmtok.record_texts import LIKELY_FIELDS, field_of_texts, text_in, text_of_list
 
 MIN_MEAN_CHARS = 40
 """Settings and messages of programs are shorter than texts."""
@@ -33,6 +35,7 @@ def fix_of_nested(
     """
     if template.of_listed(record):
         return None
+    record = _with_later_rows(record, source)
     nested = {name: value for name, value in record.items() if isinstance(value, (list, dict))}
     asked = {name: value for name, value in nested.items() if name in template.fields}
     if asked:
@@ -53,6 +56,24 @@ def fix_of_nested(
         return None
     text = _nested_text(record, nested)
     return _as_text(source, template.fields[0], text) if text else None
+
+
+def _with_later_rows(record: dict[str, Any], source: str) -> dict[str, Any]:
+    """A record whose lists go on with those of the first rows of its file: not each message is written alike."""
+    lists = {name: [*value] for name, value in record.items() if isinstance(value, list) and value}
+    if not lists or not source.endswith(".jsonl") or not Path(source).is_file():
+        return record
+    for line in read_file(source, _HEAD_BYTES).splitlines()[:_MAX_LINES]:
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            for name, value in lists.items():
+                more = row.get(name) if isinstance(row, dict) else None
+                value += more if isinstance(more, list) else []
+    return {**record, **lists}
+
+
+_HEAD_BYTES, _MAX_LINES = 1 << 16, 100
+"""Of a file whose rows hold lists, what is looked at."""
 
 
 def fix_of_absent(
@@ -187,8 +208,7 @@ def _path_in(field: str, record: dict[str, Any]) -> str | None:
 
 def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
     """Whether a value is a record, or begins with one, that has a field of a usual name for text."""
-    first = value[0] if isinstance(value, list) and value else value
-    return isinstance(first, dict) and any(isinstance(first.get(name), str) for name in LIKELY_FIELDS)
+    return field_of_texts(value if isinstance(value, list) else [value]) is not None
 
 
 def _as_text(source: str, key: str, text: str) -> str:
