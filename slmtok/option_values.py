@@ -331,6 +331,7 @@ def naming_domains(mix: object, domains: object) -> Iterator[None]:
             names = cast("Mapping[str, object]", meant)
             globs = Setting("domains", {name: f"{name}/**" if Path(name).is_dir() else "GLOB" for name in names})
             error.fix = (*parts, "; and for text, globs of its domains: ", globs)
+            error.fields["weighted"] = tuple(names)
         raise
 
 
