@@ -255,6 +255,10 @@ class Command(click.Command):
                 explain_too_small(error)
             explain_validation(error, ctx)
             explain_domains(error, ctx)
+            if error.fields.get("unknown_encoding") is not None:
+                from slmtok.cli.encoding_notes import explain_encoding
+
+                explain_encoding(error, ctx)
             explain_record(error, ctx)
             name_swap(error, ctx)
             raise
