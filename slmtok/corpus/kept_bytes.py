@@ -65,6 +65,8 @@ def remedy_without_encoding(
     misread: Message = ("which another ", Setting("encoding"), " would misread: convert ")
     if path in found and not found[path].invalid and _ends_in_character(path, heads[path]):
         return _joined(path, heads) or f"{shown_name(path)} ends in the middle of a character: fetch it again"
+    if remedy := _of_cesu_8(path, heads, files):
+        return remedy
     if path in found and found[path].is_mixed:
         return (
             f"{shown_name(path)} has UTF-8 as well, ",
@@ -84,6 +86,28 @@ def remedy_without_encoding(
         *misread,
         f"{shown_name(path)} to UTF-8{_whole_conversion(path, heads.get(path, b''))}",
     )
+
+
+_PAIR_OF_SURROGATES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
+_FROM_CESU_8 = (
+    'import sys; text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass"); '
+    'sys.stdout.buffer.write(text.encode("utf-16", "surrogatepass").decode("utf-16").encode())'
+)
+"""A program that joins pairs of surrogates, and keeps UTF-8 as it is."""
+
+
+def _of_cesu_8(path: str, heads: Mapping[str, bytes], files: Sequence[str]) -> str | None:
+    """What to do about CESU-8, as databases and Java write it: characters beyond U+FFFF are pairs of surrogates."""
+    are_pairs = {each: is_utf_8(_PAIR_OF_SURROGATES.sub(b"", head)) for each, head in heads.items()}
+    if not are_pairs.get(path) or not _PAIR_OF_SURROGATES.search(heads[path]):
+        return None
+    paths = files if all(are_pairs.values()) else [path]
+    program = f"python -c {shlex.quote(_FROM_CESU_8)}"
+    fact = f"{shown_name(path)} is CESU-8, which has pairs of surrogates for characters beyond U+FFFF: "
+    made = rewrite(paths, paths, program, f"-utf-8{bare_suffix(path)}")
+    if made is None or made.more:
+        made = rewrite([path], [path], program, f"-utf-8{bare_suffix(path)}")
+    return fact + (f"{made.command}, and name {made.named}" if made else f"pipe it through {program}")
 
 
 def in_utf_8(found: Mapping[str, Utf8Evidence]) -> list[str]:

@@ -74,7 +74,7 @@ def _globs_of(paths: Sequence[str], among: Sequence[str]) -> list[str]:
     if not folders.isdisjoint(_folders_of(others)):
         return []
     # Files that were named apart have others beside them.
-    below = (glob.glob(f"*{glob.escape(suffix)}", root_dir=folder or None) for folder in folders)
+    below = (glob.glob(f"*{glob.escape(suffix)}", root_dir=folder or None) for folder in folders)  # noqa: PTH207
     if sum(map(len, below)) > len(kept):
         return []
     return [f"{shlex.quote(folder) + '/' if folder else ''}*{shlex.quote(suffix)}" for folder in sorted(folders)]

@@ -49,7 +49,9 @@ def table_among(paths: Sequence[str], options: ReadOptions) -> TableFound | None
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FILES] if format_of(path, options).engine == "text")
-    return next((found for path in texts if (found := _described(path, text_head_of(path, options, _HEAD_BYTES)))), None)
+    return next(
+        (found for path in texts if (found := _described(path, text_head_of(path, options, _HEAD_BYTES)))), None
+    )
 
 
 def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:

@@ -15,6 +15,7 @@ pytest.importorskip("torch")
 import slmtok
 
 LINE = "The cat saw the dog; the dog saw nothing."
+OF_PROMPTS = "--text-template '{instruction}\\n{input}\\n{output}'"
 PROMPTS = [{"instruction": f"Say {n}", "input": "", "output": LINE} for n in range(40)]
 
 
@@ -30,8 +31,13 @@ def files(slm: Any) -> Any:
 @pytest.mark.parametrize(
     ("data", "val", "options", "of_packing"),
     [
-        ("text.txt", "prompts.jsonl", ["--separator", "\\n\\n"], "--text-template '{instruction}\\n{input}\\n{output}'"),
-        ("text.txt", "prompts.jsonl", [], "--text-template '{instruction}\\n{input}\\n{output}'"),
+        (
+            "text.txt",
+            "prompts.jsonl",
+            ["--separator", "\\n\\n"],
+            "--text-template '{instruction}\\n{input}\\n{output}'",
+        ),
+        ("text.txt", "prompts.jsonl", [], OF_PROMPTS),
         ("text.txt", "prompts.jsonl", ["--text-template", "{output}"], "--text-template '{output}'"),
         ("content.jsonl", "text.txt", ["--text-key", "content"], ""),
         ("text.txt", "content.jsonl", [], "--text-key content"),

@@ -143,5 +143,7 @@ def test_table_in_utf_16_has_its_header(files):
     err = files("count", "export.txt", "-o", "x", "--encoding", "utf-16").err
     assert "looks like tsv (id, text)" in err
     assert "run it again with --format tsv --text-key text --force" in err
-    Path("lines.txt").write_bytes("".join(json.dumps({"text": line}) + "\n" for line in rows.split("\n")).encode("utf-16"))
+    Path("lines.txt").write_bytes(
+        "".join(json.dumps({"text": line}) + "\n" for line in rows.split("\n")).encode("utf-16")
+    )
     assert "looks like JSON lines" in files("count", "lines.txt", "-o", "y", "--encoding", "utf-16").err
