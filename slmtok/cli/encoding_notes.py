@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from slmtok.cli.arguments import positional, takes_corpus
 from slmtok.cli.output import again_with, with_force
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.encodings import Utf8Evidence, misread_utf_8
@@ -25,8 +24,8 @@ from slmtok.corpus.kept_bytes import (
     shown_name,
 )
 from slmtok.corpus.streams import UTF_8, is_plain
-from slmtok.errors import Setting, SlmtokError, render
-from slmtok.file_content import content_of, is_utf_8
+from slmtok.errors import render
+from slmtok.file_content import is_utf_8
 from slmtok.files import free_name
 from slmtok.options import CountOptions, ReadOptions, flag_of
 
@@ -142,29 +141,6 @@ def encoding_meant(files: Sequence[str], read: ReadOptions) -> tuple[str, tuple[
         if each.is_mixed if path in others else each.characters >= MIN_CHARACTERS:
             return None
     return shown_name(others[0]), names
-
-
-def explain_encoding(error: SlmtokError, ctx: click.Context) -> None:
-    """The encoding that the corpus shows, in the fix of a name that is of none, such as `auto`."""
-    if not takes_corpus(ctx.command):
-        return
-    from slmtok.corpus.paths import expand
-
-    read = ReadOptions()
-    try:
-        files = expand(positional(ctx))
-    except SlmtokError:
-        return
-    heads = dict(first_heads(files, read))
-    marked = (content for head in heads.values() if (content := content_of(head)) and content.encoded)
-    if (first := next(marked, None)) and isinstance(first.read_by, Setting):
-        error.fix = (first.read_by,)
-    elif found := encoding_meant(files, read):
-        path, names = found
-        shown = [part for name in names for part in (", or ", Setting("encoding", name))][1:]
-        error.fix = (*shown, f", in which {path} reads as words")
-    elif any(heads.values()) and all(map(is_utf_8, heads.values())):
-        error.fix = ("leave ", Setting("encoding"), " out: the text is UTF-8")
 
 
 def remedy_of_invalid(path: str | None, files: Sequence[str]) -> str:

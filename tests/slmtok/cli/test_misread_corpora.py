@@ -54,6 +54,9 @@ def test_a_path_of_fields_is_written_as_a_field(slmtok) -> None:
     assert ran.json["result"]["bytes"] == sum(map(len, ROWS))
     Path("nested.jsonl").rename("nested.ndjson")
     fix = fix_of(slmtok, "count nested.ndjson --text-key text.full -o other.counts")
+    assert fix.startswith(command.partition(" < ")[0]) and fix.endswith(", and name it")
+    Path("nested.ndjson").rename("nested.log")
+    fix = fix_of(slmtok, "count nested.log --format jsonl --text-key text.full -o other.counts")
     assert fix == "write row['text']['full'] of each row as a field 'text.full' of its own"
 
 
