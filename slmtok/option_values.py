@@ -160,6 +160,7 @@ def check_encoding(name: str, value: object) -> str:
             # UTF-8 in its place would read a text that is not UTF-8 as invalid bytes.
             fix=(Setting(name, near),) if near else ("name the encoding of the text, or leave it out for UTF-8",),
             option=name,
+            unknown_encoding=None if near else str(value),
         )
     return found
 
@@ -331,6 +332,7 @@ def naming_domains(mix: object, domains: object) -> Iterator[None]:
             names = cast("Mapping[str, object]", meant)
             globs = Setting("domains", {name: f"{name}/**" if Path(name).is_dir() else "GLOB" for name in names})
             error.fix = (*parts, "; and for text, globs of its domains: ", globs)
+            error.fields["weighted"] = tuple(names)
         raise
 
 

@@ -52,6 +52,9 @@ def text_in(record: object, variable: str) -> str | None:
     if not isinstance(record, Mapping):
         return None
     name = _plain_field(record)
+    likely = field_of_texts([record])
+    if likely is not None and name not in LIKELY_FIELDS:
+        return text_of_list(record[likely], f"{variable}[{likely!r}]")
     if name is not None:
         return f"{variable}[{name!r}]"
     found = (text_of_list(value, f"{variable}[{name!r}]") for name, value in record.items())
@@ -62,8 +65,39 @@ def text_of_list(value: object, variable: str) -> str | None:
     """The text of words, of a list of records, or of a record, which are joined; None for other values."""
     if not isinstance(value, (list, tuple)) or not value:
         return text_in(value, variable)
+    if _are_texts(value):
+        return f"' '.join({variable})"
+    if (name := field_of_texts(value)) is not None:
+        return _text_of_records(value, name, variable)
     part = text_in(value[0], "part")
-    return f"' '.join({variable})" if _are_texts(value) else part and f"'\\n'.join({part} for part in {variable})"
+    return part and f"'\\n'.join({part} for part in {variable})"
+
+
+def field_of_texts(records: Sequence[object]) -> str | None:
+    """The field of a usual name that holds a text, or a list of records with one, in some of these; None without."""
+    rows = [record for record in records if isinstance(record, Mapping)]
+    found = (name for name in LIKELY_FIELDS if any(_is_text_or_parts(row.get(name)) for row in rows))
+    return next(found, None)
+
+
+def _is_text_or_parts(value: object) -> bool:
+    """Whether a value is a text, or a list of records with one, as messages of models that read pictures have it."""
+    return isinstance(value, str) or (isinstance(value, list) and field_of_texts(value) is not None)
+
+
+def _text_of_records(records: Sequence[object], name: str, variable: str) -> str:
+    """The texts in the field `name` of records, joined; records without one, as of pictures, are left out.
+
+    A text may be a list of parts in some of the records.
+    """
+    values = [record.get(name) if isinstance(record, Mapping) else None for record in records]
+    if _are_texts(values):
+        return f"'\\n'.join(part[{name!r}] for part in {variable})"
+    parts = [part for value in values if isinstance(value, list) for part in value]
+    if not parts:
+        return f"'\\n'.join(part[{name!r}] for part in {variable} if part.get({name!r}))"
+    text = f"text if isinstance(text, str) else {text_of_list(parts, 'text')}"
+    return f"'\\n'.join({text} for part in {variable} if part.get({name!r}) for text in [part[{name!r}]])"
 
 
 def _plain_field(record: object) -> Any:

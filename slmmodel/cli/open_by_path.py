@@ -20,6 +20,7 @@ from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.checks import missing_path, place_of_missing
 from slmmodel.cli.saved_data_sets import refuse_ids
 from slmmodel.cli.text import STDIN, Text, is_text, tokenizer_of_data
+from slmmodel.cli.validation_text import naming_validation
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
@@ -429,6 +430,20 @@ def open_ids_or_text(
         return source
 
 
+def open_validation(val: str, vocab: VocabMeta, text: Text, read: ReadOptions) -> TokenSource:
+    """Validation data that are named: packed, or text that is read with the options of the training text.
+
+    Raises what opening raises, and the error of the first record of a text.
+    """
+    from slmtok.corpus import documents
+
+    with naming_validation(val, text.name or "TOK", read, val):
+        opened = open_ids_or_text(val, None, vocab, text, read)
+        if is_text(val) and Path(val).is_file():
+            next(documents([val], read), None)
+    return opened
+
+
 def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptions) -> RunData | None:
     """Training data of text with a tokenizer; None for packed data, which have their own.
 
@@ -450,7 +465,8 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
     from slmmodel.cli.text_source import Corpus
 
     refuse_run(path)
-    corpus = Corpus(Text(tokenizer), [path], read)
+    with naming_validation(val, str(tokenizer), read, path):
+        corpus = Corpus(Text(tokenizer), [path], read)
     opened = open_corpus(corpus, val)
     _note_on(corpus)
     _note_on_reading()
@@ -515,6 +531,6 @@ def open_corpus(corpus: Corpus, val: str) -> RunData:
     refuse_rule(val, command, name, lambda: corpus.split("auto").first is not None)
     refuse_split(val, "")
     data = corpus_data(corpus, "none")
-    held_out = open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options)
+    held_out = open_validation(val, data.vocab, corpus.text, corpus.options)
     check_validation(data.name, shlex.quote(corpus.text.name or "TOK"), data.vocab, held_out)
     return replace(data, val=held_out)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from slmmodel.checks import missing_path, similar_name
 from slmmodel.cli import reading
-from slmmodel.cli.open_by_path import open_ids_or_text
+from slmmodel.cli.open_by_path import open_validation
 from slmmodel.cli.passkey_text import passkeys
 from slmmodel.cli.text import Text, is_text, other_tokenizer
 from slmmodel.cli.text_source import Corpus, TextStream
@@ -50,7 +50,7 @@ def open_mixture(data: DataConfig, tokenizer: str | Path | bytes | None, read: R
         val = Mixture(opened.val, "val", repeats=False)
     elif data.val not in ("auto", "none"):
         refuse_split(data.val, "")
-        val = open_ids_or_text(data.val, None, opened.vocab, opened.text, read)
+        val = open_validation(data.val, opened.vocab, opened.text, read)
     name = ", ".join(source.path for source in by_stage[0].sources if source.path)
     content = opened.text.tokenizer.to_bytes()
     return RunData(mixtures[0], val, opened.vocab, content, opened.vocab_json, name, tuple(stages) if changes else ())

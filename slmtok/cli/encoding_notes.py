@@ -14,10 +14,12 @@ from slmtok.corpus.encodings import Utf8Evidence, misread_utf_8
 from slmtok.corpus.kept_bytes import (
     MAX_FILES,
     MIN_CHARACTERS,
+    conversion_of_others,
     evidence_of,
     fact_of_kept_bytes,
     first_heads,
     first_not_utf_8,
+    in_utf_8,
     remedy_without_encoding,
     shown_name,
 )
@@ -46,12 +48,12 @@ def notes_on_encoding(files: Sequence[str], read: ReadOptions) -> list[str]:
             return []
         heads = dict(first_heads(files, read))
         found = evidence_of(heads)
-        return [f"{fact_of_kept_bytes(path, read, found[path])}; {_remedy(path, heads, found)}"]
+        return [f"{fact_of_kept_bytes(path, read, found[path])}; {_remedy(path, heads, found, files)}"]
     if read.encoding.startswith("utf"):
         return []
     heads = dict(first_heads(files, read))
     found = evidence_of(heads)
-    return [*_notes_on_utf_8(found, read.encoding), *_notes_on_latin(heads, found, read.encoding)]
+    return [*_notes_on_utf_8(files, heads, found, read.encoding), *_notes_on_latin(heads, found, read.encoding)]
 
 
 _MAX_TWICE_FILES, _TWICE_HEAD_BYTES = 8, 1 << 14
@@ -90,15 +92,20 @@ def _replaced(files: Sequence[str], read: ReadOptions) -> list[str]:
     return []
 
 
-def _notes_on_utf_8(found: dict[str, Utf8Evidence], encoding: str) -> list[str]:
+def _notes_on_utf_8(
+    files: Sequence[str], heads: dict[str, bytes], found: dict[str, Utf8Evidence], encoding: str
+) -> list[str]:
     """The note on files that are valid UTF-8, read in an encoding in which each of their characters is several."""
-    utf_8 = [path for path, each in found.items() if not each.invalid and each.characters >= MIN_CHARACTERS]
+    utf_8 = in_utf_8(found)
     if not utf_8:
         return []
     several = f" and {len(utf_8) - 1:,} more files are UTF-8, and their" if len(utf_8) > 1 else " is UTF-8, and its"
+    others = [path for path, each in found.items() if each.invalid]
     remedy = again_with("--encoding utf-8")
-    if any(each.invalid for each in found.values()):
-        remedy = "one --encoding reads all files: convert those that are not UTF-8, and leave it out"
+    if others:
+        converted = conversion_of_others(heads, others, files)
+        command = f": {with_force(f'{converted[1]} without --encoding')}" if converted else ", and leave it out"
+        remedy = f"one --encoding reads all files: convert those that are not UTF-8{command}"
     return [f"{shown_name(utf_8[0])}{several} characters beyond ASCII are misread as {encoding}; {remedy}"]
 
 
@@ -140,12 +147,12 @@ def remedy_of_invalid(path: str | None, files: Sequence[str]) -> str:
     """What to do about a file of the corpus in which a byte is not UTF-8."""
     named = [] if path is None else [path, *files[:MAX_FILES]]
     heads = dict(first_heads(list(dict.fromkeys(named)), ReadOptions()))
-    return _remedy(path, heads, evidence_of(heads))
+    return _remedy(path, heads, evidence_of(heads), files)
 
 
-def _remedy(path: str | None, heads: dict[str, bytes], found: dict[str, Utf8Evidence]) -> str:
+def _remedy(path: str | None, heads: dict[str, bytes], found: dict[str, Utf8Evidence], files: Sequence[str]) -> str:
     """To name an encoding, unless what is UTF-8 in this file or in another one would be misread."""
-    if path is not None and (remedy := remedy_without_encoding(path, heads, found)):
+    if path is not None and (remedy := remedy_without_encoding(path, heads, found, files)):
         text = render(remedy, lambda option: flag_of(option.name))
         return with_force(text) if ", and name " in text else text
     from slmtok.corpus.likely_encodings import likely_encodings, what_reads_in

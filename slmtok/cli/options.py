@@ -30,6 +30,7 @@ from slmtok.cli.arguments import (
     text_values,
 )
 from slmtok.cli.corpus_notes import explain_too_small
+from slmtok.cli.fixes_by_files import explain_by_files
 from slmtok.cli.joined_corpora import explain_record
 from slmtok.cli.misread import read_arguments
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
@@ -253,6 +254,7 @@ class Command(click.Command):
             if isinstance(error, CorpusTooSmall):
                 explain_too_small(error)
             explain_validation(error, ctx)
+            explain_by_files(error, ctx)
             explain_record(error, ctx)
             name_swap(error, ctx)
             raise

@@ -6,22 +6,25 @@ bytes.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
 import shlex
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, arrow_as_parquet, format_of, not_text
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, bare_suffix, compression, is_plain, open_head
+from slmtok.corpus.streams import COMPRESSED, UTF_8, bare_suffix, compression, is_plain, open_head
+from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import template_of
+from slmtok.corpus.text_kinds import EPUB, MARKUP_SUFFIXES, NOTEBOOK, KindFound, kind_of, markup_of, remedy_of
 from slmtok.corpus.text_kinds import HEAD_BYTES as KIND_BYTES
-from slmtok.corpus.text_kinds import MARKUP_SUFFIXES, NOTEBOOK, KindFound, kind_of, markup_of, remedy_of
 from slmtok.corpus.unpacking import decompressed, unpacked
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import (
@@ -58,12 +61,14 @@ _ZIP_MAGIC = b"PK\x03\x04"
 _MAX_TYPE_BYTES = 100
 _TABLE = "save it as CSV in UTF-8 from the spreadsheet program"
 _PROSE = "save it as plain text in UTF-8 from its program"
+_EPUB = Content(EPUB.name, "take the text of its pages")
 _OFFICE = {
     "xl/workbook.xml": Content("an Excel workbook", _TABLE),
     ".spreadsheet": Content("an OpenDocument spreadsheet", _TABLE),
     "word/document.xml": Content("a Word document", _PROSE),
     ".opendocument.text": Content("an OpenDocument file", _PROSE),
     "ppt/presentation.xml": Content("a PowerPoint presentation", _PROSE),
+    "epub+zip": _EPUB,
 }
 """Documents that are zip archives: a file in the archive, or the end of its MIME type, and what each is."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
@@ -96,6 +101,10 @@ _LEFT_BY_PROGRAMS = {
     **dict.fromkeys(("desktop.ini", "Thumbs.db"), Content("a file that Windows leaves in folders")),
 }
 """Names of files that programs leave in folders of text, and what they are."""
+_DOWNLOAD = Content("a download that is not complete", "fetch it again")
+_DOWNLOADS = (".crdownload", ".opdownload", ".part", ".partial", ".download")
+"""How names of files end that browsers and other programs have not fetched to the end, behind a suffix of data."""
+_SUFFIXES = (*chain(*SUFFIXES.values()), *COMPRESSED)
 _FETCH_AGAIN = "fetch the file again: it may be the page of an error"
 _NOTEBOOKS = "*.ipynb"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"[^"\\]{1,100}"\s*:')
@@ -125,6 +134,8 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
     for path in paths:
         left = _left_by_programs(path) if len(paths) > 1 else None
         content = _LEFT_BY_PROGRAMS[left] if left else _content_of_file(path, options)
+        if path.endswith(_DOWNLOADS) and Path(path).stem.endswith(_SUFFIXES):
+            content = _DOWNLOAD
         if content is not None and not (content.encoded and zeros_are_text):
             found[path] = content
     if len(found) == len(paths) == 1:
@@ -354,13 +365,13 @@ def json_lines_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if begins_with_record(head_of(path, options))), None)
+    return next((path for path in texts if begins_with_record(text_head_of(path, options))), None)
 
 
 def ids_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     """The first source that is read as text and looks like lines of ids, as `slmtok encode` writes them; else None."""
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if _ID_LINE.match(head_of(path, options))), None)
+    return next((path for path in texts if _ID_LINE.match(text_head_of(path, options))), None)
 
 
 _ID_LINE = re.compile(rb"(?:[1-9][0-9]{0,5} ){16,}[0-9 \n]*\Z")
@@ -400,7 +411,7 @@ def kind_among(paths: Sequence[str], options: ReadOptions) -> KindFound | None:
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    kinds = ((path, kind_of(path, head_of(path, options, KIND_BYTES))) for path in texts)
+    kinds = ((path, kind_of(path, text_head_of(path, options, KIND_BYTES))) for path in texts)
     found = [(path, kind) for path, kind in kinds if kind is not None]
     first = found[0][1] if found else None
     return first and KindFound(first, [path for path, kind in found if kind is first])
@@ -431,7 +442,7 @@ _BEGINNING_BYTES = 1 << 16
 
 def is_in_texts(text: str, paths: Sequence[str], options: ReadOptions) -> bool:
     """Whether a text occurs near the beginning of a file that is read as text."""
-    heads = (head_of(path, options, _BEGINNING_BYTES) for path in paths[:_MAX_FOLDER_CHECKS] if path != STDIN)
+    heads = (text_head_of(path, options, _BEGINNING_BYTES) for path in paths[:_MAX_FOLDER_CHECKS] if path != STDIN)
     return bool(text) and any(text.encode() in head for head in heads)
 
 
@@ -462,6 +473,23 @@ def head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
         return b""
 
 
+_MAX_BYTES_OF_ASCII = 4
+"""Of a character of ASCII in any encoding: in UTF-32."""
+
+
+def text_head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> bytes:
+    """The same in UTF-8, whatever the encoding in which the file is read; less than `size` for a whole file alone."""
+    if options.encoding == UTF_8:
+        return head_of(path, options, size)
+    head = head_of(path, options, size * _MAX_BYTES_OF_ASCII)
+    try:
+        text = codecs.getincrementaldecoder(options.encoding)("replace").decode(head)
+    except (LookupError, UnicodeError):
+        return head
+    # Decoders of UTF-16 whose name has the order of bytes keep the mark.
+    return text.removeprefix("\ufeff").encode("utf-8", "replace")[:size]
+
+
 def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> OptionError:
     """The error for these files, of `number` in all. Its fix reads the first, leaves all out, or reads their bytes."""
     path, content = next(iter(found.items()))
@@ -473,10 +501,8 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
-        inner = SUFFIXES_OF_DATA.get(str(content.read_by))
-        is_packed_twice = inner is not None and path != STDIN and compression(path) != "plain"
-        fix = (decompressed(path, inner) if inner and is_packed_twice else _remedy(path, content.read_by),)
-    if len(found) < number and (content.read_by is None or content in _OFFICE.values()):
+        fix = (_way_to_read(path, found),)
+    if len(found) < number and (content.read_by is None or content in (*_OFFICE.values(), _DOWNLOAD)):
         globs = dict.fromkeys(map(_glob_of, found))
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))
         fix = (exclude,) if content.read_by is None else (*fix, ", or ", exclude)
@@ -508,6 +534,17 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         files=list(found),
         records=(is_packed and options.format == "auto" and has_fields) or None,
     )
+
+
+def _way_to_read(path: str, found: Mapping[str, Content]) -> str | Setting:
+    """What to do about a file with a remedy of its own; found: all files that are not text."""
+    content = found[path]
+    if content is _EPUB:
+        return remedy_of(EPUB, [each for each, what in found.items() if what is _EPUB], [*found])
+    inner = SUFFIXES_OF_DATA.get(str(content.read_by))
+    if inner and path != STDIN and compression(path) != "plain":
+        return decompressed(path, inner)
+    return _remedy(path, content.read_by or "")
 
 
 def _remedy(path: str, read_by: str | Setting) -> str | Setting:

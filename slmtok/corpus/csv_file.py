@@ -22,7 +22,7 @@ from slmtok.corpus.csv_dialects import common_mark, fix_of_rows, rewritten
 from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header, longest_column
-from slmtok.corpus.template import SKIP, located, template_of
+from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
 from slmtok.files import read_file
 
@@ -125,7 +125,7 @@ _MARK_LINE = re.compile(rb"sep=(.)")
 """The first line of a table for Excel, which names the separator."""
 
 
-def _following(rows: Iterator[list[str]]) -> Iterator[list[bytes]]:
+def _following(rows: Iterable[list[str]]) -> Iterator[list[bytes]]:
     """The rows behind the first, as far as they can be read."""
     with suppress(csv.Error, SlmtokError):
         yield from ([value.encode("utf-8", "surrogateescape") for value in row] for row in rows)
@@ -138,10 +138,11 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
         output = f"{path.removesuffix('.csv')}-comma.csv"
         mark = mark_line[1].decode("latin-1")
         command = rewritten(path, {"delimiter": mark}, output, options.encoding, lines_before=1)
+        lines = [b",".join(row) for row in islice(_following(rows), _MAX_ROWS)]
         raise MalformedRecord(
             f"the first line, {mark_line[0].decode('latin-1')}, names the separator, and no column",
             where=f"{path}, line {line:,}",
-            fix=f"{command}, and name it",
+            fix=(f"{command}, and name it", *_key_of(lines, mark, template)),
         )
     following, behind, others_behind = tee(_following(rows), 3)
     try:
@@ -161,11 +162,28 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
             output = f"{path.removesuffix('.csv')}-comma.csv"
             command = rewritten(path, {"delimiter": mark}, output, options.encoding)
             named = "tabs" if mark == "\t" else repr(mark)
-            error.limit, error.fix = f"columns are separated by ',', and these by {named}", f"{command}, and name it"
+            lines = [text, *(b",".join(row) for row in islice(behind, _MAX_ROWS))]
+            error.limit = f"columns are separated by ',', and these by {named}"
+            error.fix = (f"{command}, and name it", *_key_of(lines, mark, template))
         elif fix:
             table = error.parts["fix"]
             error.fix = (*fix, "; for a table, ", *([table] if isinstance(table, str) else table or ()))
         raise
+
+
+def _key_of(lines: Sequence[bytes], mark: str, template: Template) -> tuple[str | Setting, ...]:
+    """The end of a fix that names the column of the text, where columns have another mark between them; else ().
+
+    lines: the first one names the columns.
+    """
+    read = csv.reader((line.decode("utf-8", "surrogateescape") for line in lines), delimiter=mark)
+    rows = [*_following(read)]
+    try:
+        Header.of(rows[0] if rows else [], template, "", rows[1:])
+    except MalformedRecord as error:
+        fix = error.parts["fix"]
+        return (", with ", fix[0]) if isinstance(fix, tuple) and isinstance(fix[0], Setting) else ()
+    return ()
 
 
 def _other_mark(first: bytes, rows: Iterable[Sequence[bytes]], width: int) -> str | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from slmtok.corpus.contents import head_of
+from slmtok.corpus.contents import text_head_of
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.options import ReadOptions
@@ -33,7 +33,7 @@ def mark_among(paths: Sequence[str], options: ReadOptions) -> Mark | None:
     for path in paths[:_MAX_FILES]:
         if format_of(path, options).name != "text":
             continue
-        head = head_of(path, options, _HEAD_BYTES)
+        head = text_head_of(path, options, _HEAD_BYTES)
         numbers = {mark: len(found.findall(head)) for mark, found in _FOUND.items() if mark.encode() in head}
         mark = max(numbers, key=numbers.__getitem__, default="")
         if mark and numbers[mark] >= _MIN_MARKS:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from slmtok.corpus.contents import head_of
+from slmtok.corpus.contents import text_head_of
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.nested_texts import MIN_MEAN_CHARS, fix_of_object, fix_of_values, is_object_of_texts
 from slmtok.corpus.paths import STDIN
@@ -55,7 +55,7 @@ def texts_of_object_among(paths: Sequence[str], options: ReadOptions) -> ObjectF
 
 def _object_in(path: str, options: ReadOptions) -> tuple[dict[str, Any] | None, bool]:
     """The beginning of the object of JSON in a file, and whether it is cut; None for other values."""
-    head = head_of(path, options, _HEAD_BYTES)
+    head = text_head_of(path, options, _HEAD_BYTES)
     if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         return None, False
     is_cut = len(head) == _HEAD_BYTES

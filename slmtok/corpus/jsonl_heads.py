@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.nested_texts import converted
 from slmtok.corpus.streams import bare_suffix, open_bytes
+from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.errors import Message, Setting
 from slmtok.file_content import is_utf_8
 from slmtok.sizes import counted
@@ -45,14 +46,14 @@ def meant_by_head(source: str, options: ReadOptions) -> tuple[Message | None, Me
         return _plain(source)
     if _begins_with_object(text):
         return "one JSON object a line", (Setting("format", "json"), ", which reads objects of several lines")
-    if _is_dict(lines[0]) and source.endswith(".jsonl"):
+    if _is_dict(lines[0]) and bare_suffix(source) in SUFFIXES["jsonl"]:
         return "JSON, and this is a dict of Python", converted(source, "json", f"python -c {shlex.quote(_OF_PYTHON)}")
     is_cut = len(head) == _HEAD_BYTES and len(lines) == 1
     return None if is_cut else (None, f"repair the file: of its first {counted(len(lines), 'line')} none is JSON")
 
 
 def _plain(source: str) -> tuple[Message | None, Message]:
-    if bare_suffix(source) in (".jsonl", ".ndjson"):
+    if bare_suffix(source) in SUFFIXES["jsonl"]:
         return None, (Setting("format", "text"), ", if it is to be read as plain text; else name another file")
     return None, ("leave ", Setting("format", "jsonl"), " out: the file has no JSON in its first lines")
 

@@ -13,7 +13,8 @@ from slmtok.corpus.contents import head_of
 from slmtok.corpus.encodings import Utf8Evidence, utf8_evidence
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, is_plain
+from slmtok.corpus.streams import UTF_8, bare_suffix, is_plain
+from slmtok.corpus.text_commands import rewrite
 from slmtok.errors import Message, Setting
 from slmtok.file_content import is_utf_8
 from slmtok.files import free_name
@@ -38,7 +39,7 @@ def kept_bytes_note(files: Sequence[str], read: ReadOptions) -> Message | None:
 
     heads = dict(first_heads(files, read))
     found = evidence_of(heads)
-    remedy = remedy_without_encoding(path, heads, found) or encoding_remedy(heads[path])
+    remedy = remedy_without_encoding(path, heads, found, files) or encoding_remedy(heads[path])
     fact = fact_of_kept_bytes(path, read, found[path])
     return f"{fact}; ", *((remedy,) if isinstance(remedy, str) else remedy)
 
@@ -54,25 +55,97 @@ def fact_of_kept_bytes(path: str, read: ReadOptions, evidence: Utf8Evidence) -> 
     return f"{shown_name(path)} is not UTF-8 (first: byte {evidence.first_invalid:,}){kept}"
 
 
-def remedy_without_encoding(path: str, heads: Mapping[str, bytes], found: Mapping[str, Utf8Evidence]) -> Message | None:
-    """What to do where naming an encoding would misread what is UTF-8 in this file or in another; else None."""
+def remedy_without_encoding(
+    path: str, heads: Mapping[str, bytes], found: Mapping[str, Utf8Evidence], files: Sequence[str]
+) -> Message | None:
+    """What to do where naming an encoding would misread what is UTF-8 in this file or in another; else None.
+
+    files: those of the corpus, of which `heads` and `found` have the first.
+    """
     misread: Message = ("which another ", Setting("encoding"), " would misread: convert ")
     if path in found and not found[path].invalid and _ends_in_character(path, heads[path]):
         return _joined(path, heads) or f"{shown_name(path)} ends in the middle of a character: fetch it again"
+    if remedy := _of_cesu_8(path, heads, files):
+        return remedy
     if path in found and found[path].is_mixed:
         return (
             f"{shown_name(path)} has UTF-8 as well, ",
             *misread,
             f"the part that is not{_conversion(path, heads[path])}",
         )
-    other = next((name for name, each in found.items() if name != path and each.characters >= MIN_CHARACTERS), None)
-    if other is not None and not found[other].invalid:
-        return (
-            f"{shown_name(other)} is UTF-8, ",
-            *misread,
-            f"{shown_name(path)} to UTF-8{_whole_conversion(path, heads.get(path, b''))}",
-        )
-    return None
+    utf_8 = in_utf_8(found)
+    if not utf_8 or path in utf_8:
+        return None
+    others = [name for name, each in found.items() if each.invalid]
+    if len(others) > 1 and (converted := conversion_of_others(heads, others, files)):
+        name, command = converted
+        groups = f"{_counted_first(others)} not UTF-8 and read as words in {name}, and {_counted_first(utf_8)} UTF-8"
+        return (f"{groups}, ", *misread[:-1], f" would misread: {command}")
+    return (
+        f"{shown_name(utf_8[0])} is UTF-8, ",
+        *misread,
+        f"{shown_name(path)} to UTF-8{_whole_conversion(path, heads.get(path, b''))}",
+    )
+
+
+_PAIR_OF_SURROGATES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
+_FROM_CESU_8 = (
+    'import sys; text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass"); '
+    'sys.stdout.buffer.write(text.encode("utf-16", "surrogatepass").decode("utf-16").encode())'
+)
+"""A program that joins pairs of surrogates, and keeps UTF-8 as it is."""
+
+
+def _of_cesu_8(path: str, heads: Mapping[str, bytes], files: Sequence[str]) -> str | None:
+    """What to do about CESU-8, as databases and Java write it: characters beyond U+FFFF are pairs of surrogates."""
+    are_pairs = {each: is_utf_8(_PAIR_OF_SURROGATES.sub(b"", head)) for each, head in heads.items()}
+    if not are_pairs.get(path) or not _PAIR_OF_SURROGATES.search(heads[path]):
+        return None
+    paths = files if all(are_pairs.values()) else [path]
+    program = f"python -c {shlex.quote(_FROM_CESU_8)}"
+    fact = f"{shown_name(path)} is CESU-8, which has pairs of surrogates for characters beyond U+FFFF: "
+    made = rewrite(paths, paths, program, f"-utf-8{bare_suffix(path)}")
+    if made is None or made.more:
+        made = rewrite([path], [path], program, f"-utf-8{bare_suffix(path)}")
+    return fact + (f"{made.command}, and name {made.named}" if made else f"pipe it through {program}")
+
+
+def in_utf_8(found: Mapping[str, Utf8Evidence]) -> list[str]:
+    """The files whose first part is UTF-8 with characters beyond ASCII, which another encoding would misread."""
+    return [path for path, each in found.items() if not each.invalid and each.characters >= MIN_CHARACTERS]
+
+
+def conversion_of_others(
+    heads: Mapping[str, bytes], others: Sequence[str], files: Sequence[str]
+) -> tuple[str, str] | None:
+    """The encoding of the files that are not UTF-8, and a command that writes all files of the corpus in UTF-8.
+
+    None where these are likely in several encodings, and where one command does not write all files.
+    """
+    from slmtok.corpus.likely_encodings import likely_encodings
+
+    names = {likely_encodings(heads[path]) for path in others[:_MAX_GUESSED]}
+    if len(names) != 1 or len(name := names.pop()) != 1:
+        return None
+    program = f"python -c {shlex.quote(_TO_UTF_8.format(name[0]))}"
+    made = rewrite(files, files, program, f"-utf-8{bare_suffix(files[0])}")
+    if made is None or made.more:
+        return None
+    return name[0], f"{made.command}, and name {made.named}"
+
+
+_MAX_GUESSED = 8
+"""Files whose encoding is looked for, at some milliseconds each."""
+_TO_UTF_8 = (
+    'import sys; data = sys.stdin.buffer.read(); is_utf_8 = data.decode(errors="ignore").encode() == data; '
+    'sys.stdout.buffer.write(data if is_utf_8 else data.decode("{}").encode())'
+)
+"""A program that keeps UTF-8 as it is, so that it may run over files of both kinds."""
+
+
+def _counted_first(paths: Sequence[str]) -> str:
+    """Files of a group, with the name of the first, as the subject of a sentence."""
+    return f"{len(paths):,} files (first: {paths[0]}) are" if len(paths) > 1 else f"{shown_name(paths[0])} is"
 
 
 def _whole_conversion(path: str, head: bytes) -> str:

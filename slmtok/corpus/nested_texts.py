@@ -5,34 +5,41 @@ The records are the lines of a file, or one array of JSON.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from slmtok.corpus.paths import STDIN
+from slmtok.corpus.streams import compression
+from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
+from slmtok.corpus.unpacking import DECOMPRESS
 from slmtok.errors import Setting
-from slmtok.files import free_name
-from slmtok.record_texts import LIKELY_FIELDS, text_in, text_of_list
+from slmtok.files import free_name, read_file
+from slmtok.record_texts import LIKELY_FIELDS, field_of_texts, text_in, text_of_list
 
 MIN_MEAN_CHARS = 40
 """Settings and messages of programs are shorter than texts."""
 
 
 def fix_of_nested(
-    source: str, suffix: str, template: Template, record: dict[str, Any]
+    source: str, suffix: str | tuple[str, ...], template: Template, record: dict[str, Any]
 ) -> tuple[str | Setting, ...] | str | None:
     """What to do about a field with records, words or ids: a command that makes text of it, or a field of text.
 
     It is a field that was asked for, else one that holds the text of a record without the field. None where no such
     field is meant.
 
-    suffix: `.jsonl` for lines, `.json` for an array, `.parquet` for a table; files of other names, which may be
-    compressed, have no command.
+    suffix: those of lines, `.json` for an array, `.parquet` for a table; files of other names, which may be compressed,
+    have no command.
     """
     if template.of_listed(record):
         return None
+    record = _with_later_rows(record, source)
     nested = {name: value for name, value in record.items() if isinstance(value, (list, dict))}
     asked = {name: value for name, value in nested.items() if name in template.fields}
     if asked:
@@ -55,8 +62,26 @@ def fix_of_nested(
     return _as_text(source, template.fields[0], text) if text else None
 
 
+def _with_later_rows(record: dict[str, Any], source: str) -> dict[str, Any]:
+    """A record whose lists go on with those of the first rows of its file: not each message is written alike."""
+    lists = {name: [*value] for name, value in record.items() if isinstance(value, list) and value}
+    if not lists or not source.endswith(SUFFIXES["jsonl"]) or not Path(source).is_file():
+        return record
+    for line in read_file(source, _HEAD_BYTES).splitlines()[:_MAX_LINES]:
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            for name, value in lists.items():
+                more = row.get(name) if isinstance(row, dict) else None
+                value += more if isinstance(more, list) else []
+    return {**record, **lists}
+
+
+_HEAD_BYTES, _MAX_LINES = 1 << 16, 100
+"""Of a file whose rows hold lists, what is looked at."""
+
+
 def fix_of_absent(
-    source: str, suffix: str, template: Template, record: Mapping[str, Any]
+    source: str, suffix: str | tuple[str, ...], template: Template, record: Mapping[str, Any]
 ) -> tuple[str | Setting, ...] | None:
     """What to do about fields of a template that other records have, and this one lacks or has as null.
 
@@ -69,6 +94,13 @@ def fix_of_absent(
         return SKIP
     texts = {name: f"'' if row.get({name!r}) is None else row[{name!r}]" for name in absent}
     return (_as_texts(source, texts, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
+
+
+def fix_of_other_name(source: str, key: str, name: str) -> tuple[str | Setting, ...]:
+    """What to do about a record whose text is in the field `name`, where others have it in `key`."""
+    if not source.endswith(SUFFIXES["jsonl"]):
+        return SKIP
+    return (_as_texts(source, {key: f"row.get({key!r}, row.get({name!r}))"}, keeps_others=True), "; or ", *SKIP)
 
 
 def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | None:
@@ -85,7 +117,7 @@ def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | 
     return text_in(nested, "row")
 
 
-def fix_of_list(source: str, suffix: str, key: str, row: list[Any]) -> str | None:
+def fix_of_list(source: str, suffix: str | tuple[str, ...], key: str, row: list[Any]) -> str | None:
     """The command that writes rows which are lists of texts or records as records; None for other lists."""
     text = text_of_list(row, "row")
     return None if text is None or not source.endswith(suffix) else _as_text(source, key, text)
@@ -187,8 +219,7 @@ def _path_in(field: str, record: dict[str, Any]) -> str | None:
 
 def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
     """Whether a value is a record, or begins with one, that has a field of a usual name for text."""
-    first = value[0] if isinstance(value, list) and value else value
-    return isinstance(first, dict) and any(isinstance(first.get(name), str) for name in LIKELY_FIELDS)
+    return field_of_texts(value if isinstance(value, list) else [value]) is not None
 
 
 def _as_text(source: str, key: str, text: str) -> str:
@@ -222,7 +253,7 @@ def _as_texts(source: str, texts: Mapping[str, str], *, keeps_others: bool = Fal
 
 
 _READERS = {
-    ".jsonl": ("", "row in map(json.loads, sys.stdin)"),
+    **dict.fromkeys(SUFFIXES["jsonl"], ("", "row in map(json.loads, sys.stdin)")),
     ".json": ("", "row in json.load(sys.stdin)"),
     ".parquet": (
         ", pyarrow.parquet",
@@ -234,8 +265,15 @@ _READERS = {
 
 def converted(source: str, ending: str, command: str) -> str:
     """The command that writes a file beside `source`, to be named instead."""
-    suffix = Path(source).suffix
-    made = shlex.quote(f"{source.removesuffix(suffix) if suffix in _READERS else source}-{ending}.jsonl")
+    if source == STDIN:
+        return f"pipe it through {command}"
+    decompress, bare = DECOMPRESS.get(compression(source)), source
+    if decompress:
+        bare = source.removesuffix(Path(source).suffix)
+    suffix = Path(bare).suffix
+    made = shlex.quote(f"{bare.removesuffix(suffix) if suffix in _READERS else bare}-{ending}.jsonl")
+    if decompress:
+        return f"{decompress} {shlex.quote(source)} | {command} > {made}, and name it"
     return f"{command} < {shlex.quote(source)} > {made}, and name it"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -172,6 +173,10 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
     is_told_apart = local_path(path) or expanded_home(path) or Path(path).is_symlink()
     if re.match("[a-z0-9]{2,}://", path) or is_told_apart:
         return missing_input(path)
+    listed = globs.listed_globs(path) if "{" in path else []
+    if len(listed) > 1 and all(glob.glob(each) for each in listed):  # noqa: PTH207
+        limit = "a shell lists what is in braces, where they are not in quotes"
+        return MissingInput(fact, limit=limit, fix=f"name {shlex.join(listed)}", path=path)
     folder = Path(path).parent
     place = "the working folder" if folder == Path() else f"the folder {folder}/"
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX

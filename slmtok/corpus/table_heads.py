@@ -6,8 +6,8 @@ import csv
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from slmtok.corpus.contents import text_head_of
 from slmtok.corpus.formats import format_of
-from slmtok.corpus.streams import open_head
 from slmtok.corpus.template import LIKELY_FIELDS, template_of
 from slmtok.errors import SlmtokError
 from slmtok.options import ReadOptions
@@ -49,7 +49,7 @@ def are_quoted(head: TableHead) -> bool:
 def _head_of(path: str, options: ReadOptions, name: str) -> TableHead | None:
     """The head of a table; None for a stream, and for one whose rows its reader refuses."""
     try:
-        head = open_head(path, _HEAD_BYTES) if path != "-" else b""
+        head = text_head_of(path, options, _HEAD_BYTES) if path != "-" else b""
         lines = head.decode("utf-8-sig", "replace").splitlines(keepends=True)
         if name == "tsv":
             rows = [line.rstrip("\r\n").split("\t") for line in lines if line.strip("\r\n")]

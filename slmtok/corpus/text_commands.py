@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -71,6 +72,10 @@ def _globs_of(paths: Sequence[str], among: Sequence[str]) -> list[str]:
     kept = {*paths}
     others = (path for path in among if path not in kept and _suffix_of(path) == suffix)
     if not folders.isdisjoint(_folders_of(others)):
+        return []
+    # Files that were named apart have others beside them.
+    below = (glob.glob(f"*{glob.escape(suffix)}", root_dir=folder or None) for folder in folders)  # noqa: PTH207
+    if sum(map(len, below)) > len(kept):
         return []
     return [f"{shlex.quote(folder) + '/' if folder else ''}*{shlex.quote(suffix)}" for folder in sorted(folders)]
 

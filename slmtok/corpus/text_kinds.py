@@ -64,6 +64,11 @@ _TAGS = r"(?is)<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
 _TEXT_OF_HTML = _python(
     f'import html, re; page = open(0, errors="replace").read(); print(html.unescape(re.sub(r"{_TAGS}", " ", page)))'
 )
+_TEXT_OF_EPUB = _python(
+    "import html, re, sys, zipfile; book = zipfile.ZipFile(sys.stdin.buffer); "
+    f'[print(html.unescape(re.sub(r"{_TAGS}", " ", book.read(name).decode(errors="replace")))) '
+    'for name in book.namelist() if re.search("[.]x?html?$", name)]'
+)
 _TEXT_OF_XML = _python(
     'import sys, xml.etree.ElementTree as tree; print("".join(tree.parse(sys.stdin.buffer).getroot().itertext()))'
 )
@@ -129,6 +134,8 @@ CONLL_U = Kind(
 )
 NOTEBOOK = Kind("a notebook", "JSON", re.compile(rb"\{"), _CELLS_OF_NOTEBOOK)
 """It is refused by its name, and not noted."""
+EPUB = Kind("an EPUB book", "tags", re.compile(rb"PK"), _TEXT_OF_EPUB)
+"""It is refused as an archive."""
 KINDS = (
     *_MARKUP,
     Kind(

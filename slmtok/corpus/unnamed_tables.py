@@ -8,7 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from slmtok.corpus.contents import begins_with_record, head_of
+from slmtok.corpus.contents import begins_with_record, text_head_of
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.tables import are_names, longest_column
@@ -49,7 +49,9 @@ def table_among(paths: Sequence[str], options: ReadOptions) -> TableFound | None
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FILES] if format_of(path, options).engine == "text")
-    return next((found for path in texts if (found := _described(path, head_of(path, options, _HEAD_BYTES)))), None)
+    return next(
+        (found for path in texts if (found := _described(path, text_head_of(path, options, _HEAD_BYTES)))), None
+    )
 
 
 def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:
@@ -60,7 +62,7 @@ def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FILES] if format_of(path, options).engine == "text")
-    found = (_records_in(head_of(path, options, _HEAD_BYTES), path, template_of(options)) for path in texts)
+    found = (_records_in(text_head_of(path, options, _HEAD_BYTES), path, template_of(options)) for path in texts)
     return next((name for name in found if name), None)
 
 

@@ -95,8 +95,9 @@ def _files_meant(glob: str, names: Sequence[str]) -> Message:
     """The remedy for a glob that matches no file of the corpus: it may be the path of some of them, or of another."""
     parts = [part for part in glob.split("/") if part not in ("", ".")]
     for start, first in enumerate(parts):
+        # The folder that all files are in is not in their names, so a glob may match no name for its first part alone.
         if re.search(r"[*?[]", first):
-            break
+            continue
         for meant in ("/".join(parts[start:]), "/".join([*parts[start:], "*"])):
             if 0 < sum(_matches(name, meant) for name in names) < len(names):
                 return (Setting("val", f"files:{meant}"),)

@@ -60,7 +60,7 @@ def check_named(options: TrainOptions, sources: Sequence[str] = ()) -> None:
     if not options.domains:
         raise _no_domains(options.mix or {}, sources)
     known = options.domain_names
-    meant = {name: _glob_of(name, sources) for name in options.mix or {} if name not in known}
+    meant = {name: glob_of(name, sources) for name in options.mix or {} if name not in known}
     if sources and meant and _NO_GLOB not in meant.values():
         error = unknown_name("domain", next(iter(meant)), known)
         error.fix = (Setting("domains", meant), " beside the others")
@@ -72,7 +72,7 @@ def _no_domains(mix: Mapping[str, Any], sources: Sequence[str] = ()) -> OptionEr
     from slmtok.corpus.globs import matches
 
     names = mix or _names_in(sources)
-    globs = {name: _glob_of(name, sources) for name in names} or ({"NAME": _NO_GLOB} if sources else {"wiki": "*wiki*"})
+    globs = {name: glob_of(name, sources) for name in names} or ({"NAME": _NO_GLOB} if sources else {"wiki": "*wiki*"})
     found = [f"{glob} matches {sum(matches(source, glob) for source in sources)}" for glob in globs.values()]
     counted = f"; of {len(sources)}, {', '.join(found)}" if sources and _NO_GLOB not in globs.values() else ""
     return OptionError(
@@ -101,7 +101,7 @@ def _names_in(sources: Sequence[str]) -> list[str]:
     return names if are_distinct and 1 < len(names) <= _MAX_NAMES and all(map(_NAME.fullmatch, names)) else []
 
 
-def _glob_of(name: str, sources: Sequence[str]) -> str:
+def glob_of(name: str, sources: Sequence[str]) -> str:
     """The glob that the name of a domain stands for: itself, the file or folder of that name, or files named like it.
 
     `_NO_GLOB` where none of these matches a file among the `sources`.

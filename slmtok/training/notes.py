@@ -33,7 +33,7 @@ def _remedy_of_invalid(counts: PretokenCounts) -> Message:
     if path is None:
         return encoding_remedy(b"")
     heads = dict(first_heads([*dict.fromkeys([path, *counts.stats.files[:MAX_FILES]])], ReadOptions()))
-    found = remedy_without_encoding(path, heads, evidence_of(heads))
+    found = remedy_without_encoding(path, heads, evidence_of(heads), counts.stats.files)
     return found or encoding_remedy(head_of(path, ReadOptions(), _HEAD_BYTES))
 
 

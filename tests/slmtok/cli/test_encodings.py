@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,41 @@ def test_text_in_the_encoding_that_is_named_gets_no_note(files, encoding):
     texts = {"koi8-r": "её тёплый ёж съел её\n", "shift_jis": "日本語のテキスト\n", "gbk": "中文文本在这里\n"}
     Path("a.txt").write_bytes((texts.get(encoding, "Größe\n") * 50).encode(encoding))
     assert "UTF-8" not in files("count", "a.txt", "--encoding", encoding, "-o", "x").err
+
+
+@pytest.mark.parametrize("ran", ["count ru -o x", "pack ru -t tok.json -o x", "count ru -o x --encoding koi8-r"])
+def test_folder_of_two_encodings_is_converted_at_once(files, ran):
+    """The command keeps the files that are UTF-8, so one pass over the folder is enough."""
+    Path("ru").mkdir()
+    text = "В гавани стояли корабли, и ветер с моря приносил запах соли. " * 20
+    for n in range(3):
+        Path(f"ru/u{n}.txt").write_text(f"{text}{n}\n")
+        Path(f"ru/k{n}.txt").write_bytes(f"{text}{n}\n".encode("koi8-r"))
+    err = files(*ran.split()).err
+    if "--encoding" not in ran:
+        assert "3 files (first: ru/k0.txt) are not UTF-8 and read as words in koi8-r" in err
+        assert "3 files (first: ru/u0.txt) are UTF-8, which another --encoding would misread: " in err
+    command = err[err.index("for each in") : err.index(", and name ru/*-utf-8.txt")]
+    subprocess.run(["sh", "-c", command], check=True)
+    made = sorted(Path("ru").glob("*-utf-8.txt"))
+    assert [each.read_text() for each in made] == [f"{text}{n}\n" for n in (*range(3), *range(3))]
+
+
+def test_conversion_of_a_folder_takes_no_file_that_was_not_named(files):
+    text = "В гавани стояли корабли, и ветер с моря приносил запах соли. " * 20
+    for name in ("k0", "k1"):
+        Path(f"{name}.txt").write_bytes(text.encode("koi8-r"))
+    Path("u0.txt").write_text(text)
+    assert "*" not in files("count", "k0.txt", "k1.txt", "u0.txt", "-o", "x").err
+
+
+def test_table_in_utf_16_has_its_header(files):
+    rows = "".join(f"{n}\tThe harbour was quiet, and the ships slept: {n}.\n" for n in range(200))
+    Path("export.txt").write_bytes(f"id\ttext\n{rows}".encode("utf-16"))
+    err = files("count", "export.txt", "-o", "x", "--encoding", "utf-16").err
+    assert "looks like tsv (id, text)" in err
+    assert "run it again with --format tsv --text-key text --force" in err
+    Path("lines.txt").write_bytes(
+        "".join(json.dumps({"text": line}) + "\n" for line in rows.split("\n")).encode("utf-16")
+    )
+    assert "looks like JSON lines" in files("count", "lines.txt", "-o", "y", "--encoding", "utf-16").err

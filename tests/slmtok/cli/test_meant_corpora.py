@@ -358,3 +358,23 @@ def test_a_regex_that_excludes_a_suffix_is_a_glob(slmtok) -> None:
         Path("web", name).write_text(POEM)
     note = note_of(slmtok, r"count web --exclude '\.js$' -o new.counts", "matches no file")
     assert note.endswith("run it again with --exclude '*.js' --force for the files of that suffix")
+
+
+def test_weights_have_the_globs_of_folders_that_are_named(slmtok, domains) -> None:
+    """The folders may lie in another one, and the fix is pasted as it is printed."""
+    Path("texts").mkdir()
+    for name in ("zh", "fi"):
+        Path(name).rename(f"texts/{name}")
+    line = TRAIN.replace("zh fi", "texts/zh texts/fi")
+    fix = fix_of(slmtok, f"{line} --mix zh=70% --mix fi=30%")
+    assert fix.endswith("; and for text, globs of its domains: --domain 'zh=zh/**' --domain 'fi=fi/**'")
+    ran = slmtok(*shlex.split(f"{line} --mix zh=0.7 --mix fi=0.3 {fix.rpartition(': ')[2]}"))
+    assert ran.code == 0 and "matches no file" not in ran.err
+
+
+def test_a_glob_for_validation_with_a_star_for_the_folder_of_all_files(slmtok, domains) -> None:
+    """Names of files are relative to the folder that all are in, so `*/` in front matches none."""
+    assert slmtok(*TRAIN.split()).code == 0
+    fix = fix_of(slmtok, "pack zh fi -t tok.json -o x --val 'files:*/zh'")
+    assert fix == "--val 'files:zh/*'"
+    assert slmtok(*shlex.split(f"pack zh fi -t tok.json -o x {fix}")).code == 0

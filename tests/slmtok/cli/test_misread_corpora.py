@@ -54,6 +54,9 @@ def test_a_path_of_fields_is_written_as_a_field(slmtok) -> None:
     assert ran.json["result"]["bytes"] == sum(map(len, ROWS))
     Path("nested.jsonl").rename("nested.ndjson")
     fix = fix_of(slmtok, "count nested.ndjson --text-key text.full -o other.counts")
+    assert fix.startswith(command.partition(" < ")[0]) and fix.endswith(", and name it")
+    Path("nested.ndjson").rename("nested.log")
+    fix = fix_of(slmtok, "count nested.log --format jsonl --text-key text.full -o other.counts")
     assert fix == "write row['text']['full'] of each row as a field 'text.full' of its own"
 
 
@@ -303,6 +306,6 @@ def test_weights_are_said_with_the_globs_of_their_domains(slmtok) -> None:
     line = ["train", "folder", "--vocab", "280", "-o", "tok.json"]
     ran = slmtok(*line, "--mix", "a=50%", "--mix", "b=50%")
     assert f"  fix:   {weights}, which say how" in ran.err
-    assert ran.err.endswith(f"; and for text, globs of its domains: {globs}\n")
+    assert ran.err.endswith("; and for text, globs of its domains: --domain 'a=a.*' --domain 'b=b.*'\n")
     given = ["--domain", "a=a*", "--domain", "b=b*"]
     assert "globs of its domains" not in slmtok(*line, *given, "--mix", "a=50%", "--mix", "b=50%").err

@@ -86,7 +86,7 @@ def test_the_name_of_a_domain_without_its_weight(slmtok, here: Path) -> None:
     assert fix_of(slmtok(*train, "--domain", "b.txt")) == "--domain b.txt=GLOB"
     assert fix_of(slmtok(*train, "--mix", "0.7,0.3")) == "--mix NAME=WEIGHT"
     assert fix_of(slmtok(*train, "--mix", "a=0.5,b=2")) == (
-        "--mix a=0.5 --mix b=2; and for text, globs of its domains: --domain a=GLOB --domain b=GLOB"
+        "--mix a=0.5 --mix b=2; and for text, globs of its domains: --domain 'a=a.*' --domain 'b=b.*'"
     )
 
 

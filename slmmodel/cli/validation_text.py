@@ -1,0 +1,54 @@
+"""Validation text that the options of the training text do not read: the command that packs it by its own."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from slmmodel.cli.text import is_text
+from slmtok.errors import MalformedRecord, OptionError, Setting, SlmtokError
+from slmtok.files import free_name
+from slmtok.options import ReadOptions
+
+_OF_FORMATS = ("separator", "document", "text_key", "text_template")
+"""Options of one kind of files, which another kind does not have."""
+
+
+@contextmanager
+def naming_validation(val: str, tokenizer: str, read: ReadOptions, opened: str) -> Iterator[None]:
+    """Changes the fix of an error about the fields and marks of a text, which the other text may not have.
+
+    Another option would fail for that one. opened: the text that is opened, `val` or that of training.
+    """
+    try:
+        yield
+    except SlmtokError as error:
+        option = error.fields.get("option")
+        is_of_format = isinstance(error, MalformedRecord) or (isinstance(error, OptionError) and option in _OF_FORMATS)
+        if is_of_format and Path(val).is_file() and is_text(val):
+            given = [] if opened == val else [Setting(str(option), getattr(read, str(option)))]
+            name = shlex.quote(free_name(f"{Path(val).stem}-val"))
+            words: list[str | Setting] = [f"slmtok pack {shlex.quote(val)} -t {shlex.quote(tokenizer)} "]
+            for setting in given or _fields_of(val):
+                words += [setting, " "]
+            without: list[str | Setting] = [" without ", Setting(str(option))] if given else []
+            error.where = error.where or opened
+            error.limit = f"one set of options reads the training text and --val {val}; packed data need none"
+            error.fix = (*words, f"--val none -o {name}, and --val {name}", *without)
+        raise
+
+
+def _fields_of(path: str) -> list[Setting]:
+    """The option that names the text in the records of a file, where the default does not."""
+    from slmtok.corpus import documents
+
+    try:
+        next(documents([path], ReadOptions()), None)
+    except MalformedRecord as error:
+        fix = error.parts["fix"]
+        return [part for part in fix if isinstance(part, Setting)][:1] if isinstance(fix, tuple) else []
+    except SlmtokError:
+        pass
+    return []

@@ -1,0 +1,49 @@
+"""Errors about options that are raised before the files of the corpus are known: their fixes by what these are."""
+
+from __future__ import annotations
+
+import click
+
+from slmtok.cli.arguments import positional, takes_corpus
+from slmtok.errors import Setting, SlmtokError
+
+
+def explain_by_files(error: SlmtokError, ctx: click.Context) -> None:
+    """Puts what the files of the corpus say into the fix of an error that leaves it open."""
+    names, fix = error.fields.get("weighted"), error.parts["fix"]
+    is_encoding = error.fields.get("unknown_encoding") is not None
+    if not (isinstance(names, tuple) or is_encoding) or not takes_corpus(ctx.command):
+        return
+    from slmtok.corpus.paths import expand
+
+    try:
+        files = expand(positional(ctx))
+    except SlmtokError:
+        return
+    if is_encoding:
+        _name_encoding(error, files)
+    elif isinstance(names, tuple) and isinstance(fix, tuple):
+        from slmtok.training.mixing import glob_of
+
+        globs = Setting("domains", {name: glob_of(name, files) for name in names})
+        error.fix = tuple(globs if isinstance(part, Setting) and part.name == "domains" else part for part in fix)
+
+
+def _name_encoding(error: SlmtokError, files: list[str]) -> None:
+    """The encoding that the files show, in the place of a name that is of none, such as `auto`."""
+    from slmtok.cli.encoding_notes import encoding_meant
+    from slmtok.corpus.kept_bytes import first_heads
+    from slmtok.file_content import content_of, is_utf_8
+    from slmtok.options import ReadOptions
+
+    read = ReadOptions()
+    heads = dict(first_heads(files, read))
+    marked = (content for head in heads.values() if (content := content_of(head)) and content.encoded)
+    if (first := next(marked, None)) and isinstance(first.read_by, Setting):
+        error.fix = (first.read_by,)
+    elif found := encoding_meant(files, read):
+        path, names = found
+        shown = [part for name in names for part in (", or ", Setting("encoding", name))][1:]
+        error.fix = (*shown, f", in which {path} reads as words")
+    elif any(heads.values()) and all(map(is_utf_8, heads.values())):
+        error.fix = ("leave ", Setting("encoding"), " out: the text is UTF-8")
