@@ -296,7 +296,7 @@ def _keep_given(error: InvalidConfig, of_preset: Mapping[str, Any]) -> None:
     first, later = fix[:1], fix[2:]
     names = [part.name.removeprefix("model.") for part in (*first, *later) if isinstance(part, Argument)]
     if len(names) > 1 and names[0] not in of_preset and names[1] in of_preset:
-        error.fix = later
+        error.fix = (*later, ", or ", *first)
 
 
 def _value_taken(option: str, given: Any, limit: str, usual: Mapping[str, Any], table: Mapping[str, Any]) -> Fix | None:

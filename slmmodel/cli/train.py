@@ -42,10 +42,10 @@ from slmmodel.cli.resume_checks import (
     check_branch,
     check_budget,
     check_checkpoints,
-    check_data,
     check_kept,
     check_step,
-    naming_settings_of_plan,
+    naming_sound_step,
+    naming_what_differs,
     needs_new,
     open_data_of,
     removed_if_refused,
@@ -140,7 +140,7 @@ def train(
         data, tokenizer = named_data(given, data, tokenizer, read)
         given, read = reading.merge(given, read)
         if data is not None:
-            reading.require_text(read, data)
+            reading.require_text(read, data, given)
         if plot is not None:
             check_figure(plot, force=force, option="--plot")
         folder = RunFolder(Path(output))
@@ -432,18 +432,23 @@ def resume(
     check_kept(folder, sets)
     check_budget(folder, step, budget)
     has_changes = step is not None or bool(sets or budget or force)
-    if output is None and (has_changes or folder.finished):
-        check_data(folder, data, allow_mismatch)
+    # Before an error whose fix repeats it.
+    is_early = data is not None and output is None and (has_changes or folder.finished)
+    opened = open_data_of(folder, data, compares="data" not in allow_mismatch) if is_early else None
     if output is None and has_changes:
         raise needs_new(folder, step, data)
     if not is_scored:
         check_branch(folder, step, sets, budget)
+    parent = folder
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
-    opened = open_data_of(folder, data)
+    if not is_early:
+        opened = open_data_of(folder, data)
     if output is not None:
         from slmmodel.trainer import branch
 
-        folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), data=data, force=force)
+        changes = read_settings(None, sets, budget, {})
+        with naming_sound_step(folder):
+            folder = branch(run, step, output, settings=changes, data=data, force=force)
     with removed_if_refused(folder, run) if is_new else nullcontext():
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
@@ -453,7 +458,7 @@ def resume(
         again += [f"--allow-mismatch {name}" for name in allow_mismatch]
         # Of a new run, the configuration has where its data are.
         options["again"] = again if output is None else again[data is not None :]
-        with naming_settings_of_plan(sets):
+        with naming_what_differs(parent, sets, data):
             return _train(given, opened, folder.path, evaluate, machine["device"], **options)
 
 

@@ -86,7 +86,7 @@ LSTM = "--config tiny.yaml --set model.arch=lstm"
         "--config tiny.yaml --set run.save_every=often": "--set run.save_every=10, as in tiny.yaml, line 4",
         "--config tiny.yaml --set model.seq_len=lots": "--set model.seq_len=32, as in tiny.yaml, line 1",
         "--config tiny.yaml --set model.rope_base=0": "--set model.rope_base=10000.0, as without it, or another one",
-        "--config heads.yaml": "--set model.n_kv_heads=2",
+        "--config heads.yaml": "--set model.n_kv_heads=2, or --set model.n_heads=4",
         "--config tiny.yaml --set 'data.stages=[{seq_len: 16}, {from_step: 2, seq_len: 64}]'": (
             "--set model.seq_len=64, or another seq_len of the stage"
         ),
@@ -144,3 +144,15 @@ def test_a_mixture_as_a_table_is_answered_by_the_list(slm, here: Path, name: str
         (here / "mixture.yaml").write_text(text)
         ran = slm("train", "-o", "new", "--dry-run", "--config", "mixture.yaml", code=2)
         assert "fix:   write train: [{path: data, weight: 3}, {path: data2, weight: 1}]\n" in ran.err, ran.err
+
+
+def test_the_place_of_an_option_of_reading_is_where_it_was_given(slm, here: Path) -> None:
+    words = ["train", "data", "-o", "new", "--dry-run"]
+    error = "error: data.read.text_key says how text is read, and 'data' is no text\n"
+    ran = slm(*words, "--set", "data.read.text_key=story", code=2)
+    assert ran.err.startswith(f"{error}  where: --set data.read.text_key\n")
+    (here / "read.yaml").write_text("data:\n  read:\n    text_key: story\n")
+    ran = slm(*words, "--config", "read.yaml", code=2)
+    assert ran.err.startswith(f"{error}  where: read.yaml, line 3\n")
+    ran = slm(*words, "--text-key", "story", code=2)
+    assert ran.err.startswith("error: --text-key says how text is read, and 'data' is no text\n")
