@@ -393,7 +393,9 @@ def add_origin_to_errors(settings: Settings) -> Iterator[None]:
         fit_batch(error, settings)
         given = settings.get(str(error.fields.get("option")))
         if given is not None and error.where in (None, "model", "settings", "run.budget"):
-            error.where = given.where
+            # Of two settings that do not fit each other, both.
+            other = settings.get(str(error.fields.get("beside")))
+            error.where = ", ".join(dict.fromkeys(each.where for each in (given, other) if each is not None))
         elif named is not None and ", line " in named.where:
             file = named.where.rpartition(", line ")[0]
             beside = os.path.normpath(Path(file).parent / str(path))
@@ -420,7 +422,9 @@ def refuse_contradiction(settings: Settings, named: Settings) -> None:
     budgets = [next((name for name in given if name.startswith(_BUDGET)), None) for given in (settings, named)]
     if None not in budgets and budgets[0] != budgets[1]:
         kinds = [str(name).removeprefix(_BUDGET) for name in budgets]
-        raise OptionError(f"two budgets: {kinds[0]} and {kinds[1]}", fix="name one of them", option="budget")
+        first = settings[str(budgets[0])].where
+        fix = f"leave out {first if first != 'settings' else budgets[0]}, or {named[str(budgets[1])].where}"
+        raise OptionError(f"two budgets: {kinds[0]} and {kinds[1]}", fix=fix, option="budget")
     for name in named.keys() & settings.keys():
         own, other = named[name], settings[name]
         if is_other_value(name, own.value, other.value):
@@ -712,6 +716,7 @@ def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, n_train_ids:
             limit=f"a multiple of seq_len, {seq_len}",
             fix=_meant_batch(given["batch_tokens"], batch_size, seq_len),
             option="run.batch_tokens",
+            beside="model.seq_len",
         )
     budget = given.get("budget") or {"tokens": min(base.tokens, max(n_train_ids, 1) * MAX_EPOCHS)}
     return {**given, "batch_tokens": batch_size * seq_len, "budget": budget}

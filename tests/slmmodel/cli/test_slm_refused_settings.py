@@ -156,3 +156,29 @@ def test_the_place_of_an_option_of_reading_is_where_it_was_given(slm, here: Path
     assert ran.err.startswith(f"{error}  where: read.yaml, line 3\n")
     ran = slm(*words, "--text-key", "story", code=2)
     assert ran.err.startswith("error: --text-key says how text is read, and 'data' is no text\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "where", "fix"),
+    [
+        ("--set model.seq_len=96", "tiny.yaml, line 3, --set model.seq_len", "--set run.batch_tokens=192"),
+        ("--set data.options.stride=5", "--set data.options.stride", "--set data.pack=stream"),
+        ("--set data.pack=stream --set data.options.strde=5", "--set data.options.strde", None),
+        ("--set data.pack=stream --set data.options.stride=500", "--set data.options.stride", None),
+        ("--set data.loss_on=last", "--set data.loss_on", "--set data.pack=stream"),
+    ],
+)
+def test_settings_that_do_not_fit_are_both_named(slm, given: str, where: str, fix: str | None) -> None:
+    words = ["train", "data", "-o", "new", "--dry-run", "--config", "tiny.yaml", *given.split()]
+    ran = slm(*words, code=2)
+    assert f"  where: {where}\n" in ran.err, ran.err
+    shown = ran.err.partition("  fix:   ")[2].partition(", ")[0].strip()
+    assert shown == fix or (fix is None and shown.startswith("--set data.options.stride=")), ran.err
+    if "strde" not in given:
+        slm(*words, *shlex.split(shown), code=0)
+
+
+def test_two_budgets_are_named_where_they_are(slm) -> None:
+    words = ["--set", "run.budget.time=5", "--budget", "steps=3"]
+    ran = slm("train", "data", "-o", "new", "--dry-run", *words, code=2)
+    assert "fix:   leave out --set run.budget.time, or --budget\n" in ran.err
