@@ -182,3 +182,11 @@ def test_two_budgets_are_named_where_they_are(slm) -> None:
     words = ["--set", "run.budget.time=5", "--budget", "steps=3"]
     ran = slm("train", "data", "-o", "new", "--dry-run", *words, code=2)
     assert "fix:   leave out --set run.budget.time, or --budget\n" in ran.err
+
+
+def test_a_wrong_change_of_a_run_is_answered_by_the_value_of_the_run(slm, here: Path) -> None:
+    words = ["--step", "1", "-o", "new"]
+    ran = slm("resume", "run", *words, "--set", "run.keep_every=often", code=2)
+    at = (here / "run/config.yaml").read_text().split("\n").index("  keep_every: 0") + 1
+    place = Path("run", "config.yaml")
+    assert f"fix:   --set run.keep_every=0, as in {place}, line {at}\n" in ran.err, ran.err
