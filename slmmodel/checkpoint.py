@@ -320,7 +320,12 @@ class RunFolder:
         else:
             folder = self.checkpoints.path(self.step_of(step))
         with self._reading(folder, step):
-            self._verify(folder)
+            try:
+                self._verify(folder)
+            except CorruptFile as error:
+                if (whole := self.newest()) is not None:
+                    error.fix = (f"{error.fix}, or another checkpoint: ", Argument("step", whole))
+                raise
             read_train_state(folder)
         return folder
 

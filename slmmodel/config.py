@@ -12,10 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
@@ -36,20 +35,20 @@ from slmmodel.config_values import (
     StepsOrShare,
     as_list,
     first_of_unknown,
+    fit_batch,
     joined_settings,
     meant_length,
     meant_number,
-    meant_of_model,
     meant_word,
+    mend_model_error,
+    of_other_arch,
     one_of_list,
     option,
     parse_word,
     resumable_option,
-    share_of_percent,
 )
 from slmmodel.data_config import LISTS, DataConfig, check_lists, is_other_value, names_path, step_after
 from slmmodel.errors import (
-    WHOLE,
     Argument,
     Fix,
     InvalidConfig,
@@ -66,7 +65,6 @@ from slmmodel.foreign_names import FOREIGN_BUDGETS
 from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
-from slmmodel.models.config import LEAVE_IT
 from slmmodel.models.presets import DEFAULT_PRESETS, PRESETS, Preset, archs_named, preset
 from slmmodel.sizes import ceil_div, parse_count
 from slmmodel.vocab import VocabMeta
@@ -219,6 +217,8 @@ class Setting:
 
     value: Any
     where: str
+    replaces: Setting | None = None
+    """The one with less weight that it replaces, such as that of the file."""
 
 
 Settings = dict[str, Setting]
@@ -390,9 +390,12 @@ def add_origin_to_errors(settings: Settings) -> Iterator[None]:
         error = cast("SlmmodelError", raised)  # or one of slmtok, which has the same parts
         path = error.fields.get("path")
         named = next((each for each in settings.values() if path is not None and names_path(each.value, path)), None)
+        fit_batch(error, settings)
         given = settings.get(str(error.fields.get("option")))
         if given is not None and error.where in (None, "model", "settings", "run.budget"):
-            error.where = given.where
+            # Of two settings that do not fit each other, both.
+            other = settings.get(str(error.fields.get("beside")))
+            error.where = ", ".join(dict.fromkeys(each.where for each in (given, other) if each is not None))
         elif named is not None and ", line " in named.where:
             file = named.where.rpartition(", line ")[0]
             beside = os.path.normpath(Path(file).parent / str(path))
@@ -407,7 +410,8 @@ def merged(base: Settings, changes: Settings) -> Settings:
     """Both, where `changes` win; a budget of any kind replaces that of `base`."""
     if _has_budget(changes):
         base = {name: given for name, given in base.items() if not name.startswith(_BUDGET)}
-    return {**base, **changes}
+    over = {name: replace(given, replaces=base[name]) for name, given in changes.items() if name in base}
+    return {**base, **changes, **over}
 
 
 def refuse_contradiction(settings: Settings, named: Settings) -> None:
@@ -418,7 +422,9 @@ def refuse_contradiction(settings: Settings, named: Settings) -> None:
     budgets = [next((name for name in given if name.startswith(_BUDGET)), None) for given in (settings, named)]
     if None not in budgets and budgets[0] != budgets[1]:
         kinds = [str(name).removeprefix(_BUDGET) for name in budgets]
-        raise OptionError(f"two budgets: {kinds[0]} and {kinds[1]}", fix="name one of them", option="budget")
+        first = settings[str(budgets[0])].where
+        fix = f"leave out {first if first != 'settings' else budgets[0]}, or {named[str(budgets[1])].where}"
+        raise OptionError(f"two budgets: {kinds[0]} and {kinds[1]}", fix=fix, option="budget")
     for name in named.keys() & settings.keys():
         own, other = named[name], settings[name]
         if is_other_value(name, own.value, other.value):
@@ -457,7 +463,7 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     valid = dict.fromkeys(names)
     known = list(dict.fromkeys([_PRESET, *valid, *model_options(settings)]))
     unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
-    errors = [_unknown(name, settings[name], known) for name in unknown]
+    errors = [of_other_arch(name, settings, known) or _unknown(name, settings[name], known) for name in unknown]
     if errors:
         raise first_of_unknown(dict(zip(unknown, errors, strict=True)), known, settings)
 
@@ -519,7 +525,7 @@ def validate(settings: Settings) -> dict[str, Any]:
             f"{name} is {settings[name].value!r}",
             where=settings[name].where,
             limit=device_limit() if name == "run.device" else limit,
-            fix=_as_given(_fix_of(name, settings[name].value), name, settings[name].where),
+            fix=_as_given(_fix_of(name, settings[name]), name, settings[name].where),
             option=name,
         ) from None
     return parsed.model_dump(exclude_unset=True, exclude={"model"})
@@ -535,8 +541,9 @@ def _as_given(fix: Fix, name: str, where: str) -> Fix:
     )
 
 
-def _fix_of(name: str, value: Any) -> Fix:
+def _fix_of(name: str, given: Setting) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
+    value, replaced = given.value, given.replaces
     if name.startswith(_BUDGET):
         return meant_amount(f"{name.removeprefix(_BUDGET)}={{}}", value)
     if name not in OPTIONS:
@@ -557,9 +564,11 @@ def _fix_of(name: str, value: Any) -> Fix:
         return one
     if name in ("optim.schedule.warmup", "optim.schedule.decay") and (lengths := meant_length(name, value)):
         return lengths
+    if replaced is not None and _is_valid(name, replaced.value):
+        return (Argument(name, replaced.value), f", as in {replaced.where}")
     default = OPTIONS[name].default
-    is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay", "run.batch_tokens")
-    if is_of_preset or default in (None, "", ()) or name.startswith("optim.schedule."):
+    is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay")
+    if is_of_preset or default in (None, "", (), {}) or name.startswith("optim.schedule."):
         return f"leave out {name}, then the preset decides" if is_of_preset else f"leave out {name}"
     usual = Argument(name, str(default).lower() if isinstance(default, bool) else default)
     return (usual,) if isinstance(default, tuple) else (usual, ", as without it")
@@ -655,31 +664,12 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
                 fix=fix if ", line " in settings[name].where else f"remove model.{name}",
                 option=f"model.{name}",
             )
+    table = {"seq_len": base.seq_len, "arch": arch, **shape, **options, **vocab_sizes}
     try:
-        return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **options, **vocab_sizes})
+        return config_from_dict(table)
     except InvalidConfig as error:
         if settings:
-            named = settings.get(str(error.fields.get("option")).removeprefix("model."))
-            # Sizes that do not fit each other: one of the given ones.
-            words = re.findall(r"\w+", f"{error.fact} {error.limit}")
-            alike = [each for name, each in settings.items() if name in words]
-            given = [named] if named else alike or [each for name, each in settings.items() if name != "preset"]
-            error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
-            option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
-            usual = {"seq_len": base.seq_len, **shape}.get(option.removeprefix("model."))
-            wrong = known.get(option.removeprefix("model."))
-            meant = meant_of_model(option, wrong, named.value, error.limit) if named and wrong else None
-            share = share_of_percent(named.value, error.limit or "") if named else None
-            if named and (joined := joined_settings(option, named.value)):
-                error.fix = tuple(part for each in joined for part in (Argument(*each), " "))[:-1]
-            elif error.limit == WHOLE and named and (one := one_of_list(option, named.value)):
-                error.fix = one
-            elif error.fix == LEAVE_IT and share is not None:
-                error.fix = (Argument(option, share),)
-            elif error.fix == LEAVE_IT and meant is not None:
-                error.fix = (Argument(option, meant),)
-            elif error.fix == LEAVE_IT and usual is not None:
-                error.fix = (Argument(option, usual), ", as in the preset, or another one within the limit")
+            mend_model_error(error, settings, {"seq_len": base.seq_len, **shape}, table)
         raise
 
 
@@ -726,6 +716,7 @@ def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, n_train_ids:
             limit=f"a multiple of seq_len, {seq_len}",
             fix=_meant_batch(given["batch_tokens"], batch_size, seq_len),
             option="run.batch_tokens",
+            beside="model.seq_len",
         )
     budget = given.get("budget") or {"tokens": min(base.tokens, max(n_train_ids, 1) * MAX_EPOCHS)}
     return {**given, "batch_tokens": batch_size * seq_len, "budget": budget}

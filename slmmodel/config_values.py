@@ -8,13 +8,14 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
-from slmmodel.errors import WHOLE, Argument, Fix, InvalidConfig, first_unknown, suggestion
+from slmmodel.errors import WHOLE, Argument, Fix, InvalidConfig, SlmmodelError, first_unknown, suggestion
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
@@ -24,7 +25,9 @@ from slmmodel.foreign_names import (
     VOCAB_SIZES,
     own_setting,
 )
-from slmmodel.models.presets import PRESETS
+from slmmodel.models import MODELS, arch_of, config_from_dict
+from slmmodel.models.config import LEAVE_IT
+from slmmodel.models.presets import DEFAULT_PRESETS, PRESETS
 from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 
 
@@ -255,3 +258,100 @@ def _own_name(name: str, known: Collection[str]) -> str:
     last = name.rpartition(".")[2]
     alike = [each for each in known if each.rpartition(".")[2] == last]
     return alike[0] if len(alike) == 1 else "" if alike else own_setting(name) or ""
+
+
+def mend_model_error(
+    error: InvalidConfig, settings: Mapping[str, Any], usual: Mapping[str, Any], table: Mapping[str, Any]
+) -> None:
+    """Adds to an error about the options of a model where they were given, and a value that the wrong one takes.
+
+    `settings` are those of the model, by name in that section; `usual` the sizes of the preset; `table` has all of
+    them, as `config_from_dict` read it.
+    """
+    named = settings.get(str(error.fields.get("option")).removeprefix("model."))
+    # Sizes that do not fit each other: one of the given ones.
+    words = re.findall(r"\w+", f"{error.fact} {error.limit}")
+    alike = [each for name, each in settings.items() if name in words]
+    given = [named] if named else alike or [each for name, each in settings.items() if name != "preset"]
+    error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
+    option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
+    if named is None:
+        of_preset = {name: size for name, size in usual.items() if name in words and name not in settings}
+        _keep_given(error, of_preset)
+    elif joined := joined_settings(option, named.value):
+        error.fix = tuple(part for each in joined for part in (Argument(*each), " "))[:-1]
+    elif error.limit == WHOLE and (one := one_of_list(option, named.value)):
+        error.fix = one
+    elif error.fix == LEAVE_IT:
+        error.fix = _value_taken(option, named, error.limit or "", usual, table) or LEAVE_IT
+
+
+def _keep_given(error: InvalidConfig, of_preset: Mapping[str, Any]) -> None:
+    """Names the sizes of the preset among those that do not fit, and of two fixes takes the one that changes them."""
+    if not of_preset:
+        return
+    sizes = " and ".join(f"{name} {size}" for name, size in of_preset.items())
+    error.limit = "; ".join(filter(None, [error.limit, f"{sizes}: of the preset"]))
+    fix = error._fix if isinstance(error._fix, tuple) else ()
+    first, later = fix[:1], fix[2:]
+    names = [part.name.removeprefix("model.") for part in (*first, *later) if isinstance(part, Argument)]
+    if len(names) > 1 and names[0] not in of_preset and names[1] in of_preset:
+        error.fix = (*later, ", or ", *first)
+
+
+def _value_taken(option: str, given: Any, limit: str, usual: Mapping[str, Any], table: Mapping[str, Any]) -> Fix | None:
+    """What a wrong value of an option of a model stands for, else the value that it has without this setting."""
+    name = option.removeprefix("model.")
+    field = arch_of(str(table["arch"])).config.model_fields.get(name)
+    meant = meant_of_model(option, field, given.value, limit) if field else None
+    share = share_of_percent(given.value, limit)
+    if share is not None or meant is not None:
+        return (Argument(option, meant if share is None else share),)
+    rest = {each: value for each, value in table.items() if each != name}
+    others: list[tuple[dict[str, Any], str]] = []
+    if given.replaces is not None:
+        others.append(({name: parse_word(given.replaces.value)}, f", as in {given.replaces.where}"))
+    if name in usual:
+        others.append(({name: usual[name]}, ", as in the preset, or another one within the limit"))
+    for value, whence in (*others, ({}, ", as without it, or another one within the limit")):
+        with suppress(InvalidConfig):
+            found = getattr(config_from_dict({**rest, **value}), name)
+            return (Argument(option, _as_text(found)), whence)
+    return None
+
+
+def _as_text(value: Any) -> Any:
+    """A value as one writes it in a setting."""
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else value
+
+
+def fit_batch(error: SlmmodelError, settings: Mapping[str, Any]) -> None:
+    """Adds ids of a step that fit to a fix with another `model.seq_len`, where those given do not."""
+    given, fix = settings.get("run.batch_tokens"), getattr(error, "_fix", None)
+    tokens = None if given is None else parse_count(str(given.value))
+    parts = list(fix) if isinstance(fix, tuple) else []
+    found = next((part for part in parts if isinstance(part, Argument) and part.name == "model.seq_len"), None)
+    names = [part.name for part in parts if isinstance(part, Argument)]
+    if not tokens or found is None or not isinstance(found.value, int) or "run.batch_tokens" in names:
+        return
+    if tokens % found.value:
+        at = parts.index(found) + 1
+        fitting = Argument("run.batch_tokens", max(tokens // found.value, 1) * found.value)
+        error.fix = (*parts[:at], " ", fitting, *parts[at:])
+
+
+def of_other_arch(name: str, settings: Mapping[str, Any], known: Collection[str]) -> InvalidConfig | None:
+    """The error for an option of other architectures than that of the settings; None for other names."""
+    archs = [arch for arch, entry in MODELS.items() if name.removeprefix("model.") in entry.config.model_fields]
+    if not name.startswith("model.") or not archs or own_setting(name) in known:
+        return None
+    given = settings.get("model.arch") or settings.get("model.preset")
+    named = PRESETS.get(str(given.value)) if given else PRESETS[next(iter(DEFAULT_PRESETS["cpu"].values()))]
+    arch = named.model["arch"] if named else given and given.value
+    return InvalidConfig(
+        f"{name} is no setting of model.arch {arch}",
+        where=" and ".join(dict.fromkeys([settings[name].where, *([given.where] if given else [])])),
+        limit=f"a setting of {', '.join(archs)}",
+        fix="remove it" if given else (Argument("model.arch", archs[0]), ", which has it, or remove it"),
+        option=name,
+    )

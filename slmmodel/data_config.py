@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -23,8 +25,10 @@ from slmmodel.config_values import (
     resumable_option,
 )
 from slmmodel.errors import Argument, Fix, InvalidConfig, first_fault
+from slmmodel.foreign_names import FOREIGN_MIXTURES
+from slmmodel.json_files import FaultError
 from slmmodel.sizes import parse_share
-from slmmodel.yaml_files import FlowList
+from slmmodel.yaml_files import FlowList, parse
 
 
 def _weight(value: Any) -> float:
@@ -93,7 +97,8 @@ def _sources(value: Any) -> Any:
         if not isinstance(value, str | os.PathLike | None):
             raise ValueError("a path, or a list of sources")
         return "" if value is None else os.fspath(value)
-    sources = [_part(DataSource, each if isinstance(each, Mapping) else {"path": each}, "data.train") for each in value]
+    tables = [each if isinstance(each, Mapping) else {"path": each} for each in value]
+    sources = _parts(DataSource, tables, "data.train")
     names = [source.name for source in sources]
     fault = None
     n_passkeys = sum(source.passkey is not None for source in sources)
@@ -121,18 +126,44 @@ _MAX_PERCENTAGE = 90
 _Part = TypeVar("_Part", bound=Section)
 
 
+def _parts(kind: type[_Part], values: Sequence[Any], option_name: str) -> list[_Part]:
+    """The elements of a list of tables. Raises `InvalidConfig`, with the whole list where weights are per cents."""
+    try:
+        return [_part(kind, each, option_name) for each in values]
+    except InvalidConfig as fault:
+        meant = FlowList(map(_with_plain_weights, values))
+        with suppress(InvalidConfig):
+            for each in meant:
+                _part(kind, each, option_name)
+            fault.fix = (Argument(option_name, meant),)
+        raise
+
+
+def _with_plain_weights(value: Any, key: str = "") -> Any:
+    """A table as one writes it in a list, its weights without a sign of per cent."""
+    if isinstance(value, Mapping):
+        return {name: _with_plain_weights(each, "weight" if key == "weights" else name) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_plain_weights(each) for each in value]
+    return _plain(key, value) if key and isinstance(value, str) else value
+
+
 def _part(kind: type[_Part], value: Any, option_name: str) -> _Part:
     """An element of a list of tables. Raises `InvalidConfig` that names its wrong key."""
+    if not isinstance(value, Mapping | kind):
+        limit = f"a list of tables with the keys {', '.join(kind.model_fields)}"
+        fact, fix = f"{option_name} has {value!r} in the place of a table", f"leave out {option_name}"
+        raise InvalidConfig(fact, limit=limit, fix=fix, option=option_name)
     try:
         return kind.model_validate(value)
     except ValidationError as error:
         try:
             key, found, limit = first_fault(error)
         except InvalidConfig as fault:
-            of = value.get("path") or value.get("from_step")
-            raise InvalidConfig(
-                f"{option_name}: {fault.fact}", where=repr(of), limit=fault.limit, fix=fault.fix, option=option_name
-            ) from None
+            table = value if isinstance(value, Mapping) else {}
+            of = table.get("path") or f"the stage from step {table.get('from_step', 1)}"
+            fact = f"{option_name}: {fault.fact} for {of}"
+            raise InvalidConfig(fact, limit=fault.limit, fix=fault.fix, option=option_name) from None
         known = ", ".join(kind.model_fields)
         share = parse_share(str(found)) if key == "from_step" else None
         share = share if share is not None and 0 <= share < 1 else None
@@ -176,21 +207,53 @@ def check_lists(settings: Mapping[str, Any]) -> None:
 
     `settings` are values with their origin, by dotted name.
     """
-    for name in LISTS:
-        inside = {each.removeprefix(f"{name}."): each for each in settings if each.startswith(f"{name}.")}
+    of_other_tools = {".".join(each.split(".")[:2]) for each in settings if _stands_for_sources(each)}
+    for place in (*LISTS, *sorted(of_other_tools)):
+        inside = {each.removeprefix(f"{place}."): settings[each] for each in settings if each.startswith(f"{place}.")}
+        inside = inside or _table_of(settings.get(place))
         if inside:
-            first: Given = settings[next(iter(inside.values()))]
-            meant = _as_list(name, {leaf: settings[each].value for leaf, each in inside.items()})
+            first: Given = next(iter(inside.values()))
+            name = place if place in LISTS else "data.train"
+            meant = _as_list(name, {leaf: each.value for leaf, each in inside.items()})
             in_file = f"write {name.rpartition('.')[2]}: {meant}"
-            fix = in_file if ", line " in first.where else (Argument(name, meant),)
-            limit = "a list of tables"
-            raise InvalidConfig(f"{name} is a table", where=first.where, limit=limit, fix=fix, option=name)
+            fix: Fix = in_file if ", line " in first.where else (Argument(name, meant),)
+            data: Given | None = settings.get("data.train")
+            if name == "data.train" and data is not None and data.where == "DATA":
+                fix = (f"leave out {data.value}, and write ", Argument(name, meant))
+            limit = f"{name} is a list of tables"
+            raise InvalidConfig(f"{place} is a table", where=first.where, limit=limit, fix=fix, option=name)
     train: Given | None = settings.get("data.train")
     if train is None or train.where == "DATA" or not isinstance(train.value, str):
         return
     if sources := _joined(train.value):
         fact, fix = f"no file or folder {train.value!r}", (Argument("data.train", sources),)
         raise InvalidConfig(fact, where=train.where, limit="a path, or a list of sources", fix=fix, option="data.train")
+
+
+def _stands_for_sources(name: str) -> bool:
+    """Whether a setting is a mixture of sources by the name that other trainers give it."""
+    section, _, last = ".".join(name.split(".")[:2]).partition(".")
+    return section == "data" and last in FOREIGN_MIXTURES
+
+
+@dataclass
+class _Leaf:
+    """A value of such a table and where that was given."""
+
+    value: Any
+    where: str
+
+
+def _table_of(given: Given | None) -> dict[str, Given]:
+    """The entries of a table that a text has as YAML writes it in one line; nothing for other values."""
+    text = given.value if given is not None else None
+    if given is None or not isinstance(text, str) or not text.startswith("{"):
+        return {}
+    try:
+        table = parse(text.encode())
+    except FaultError:
+        return {}
+    return {str(key): _Leaf(value, given.where) for key, value in table.items() if not isinstance(value, list | dict)}
 
 
 def _as_list(name: str, inside: Mapping[str, Any]) -> FlowList:
@@ -250,7 +313,7 @@ class Stage(Section):
 def _stages(value: Any) -> Any:
     if not isinstance(value, list | tuple | None):
         raise ValueError("a list of stages")
-    return tuple(_part(Stage, each, "data.stages") for each in value or ())
+    return tuple(_parts(Stage, value or (), "data.stages"))
 
 
 class ResolvedStage(NamedTuple):

@@ -381,6 +381,8 @@ _EXPECTED = {
     "int_parsing": WHOLE,
     "float_parsing": "a number",
     "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "dict_type": "a table of names and values",
     "tuple_type": "a list of values",
 }
 """Limits by pydantic's type of error; others keep its message."""

@@ -15,6 +15,8 @@ SEQUENCES = ("batch_size", "batch", "per_device_train_batch_size", "train_batch_
 """Options of other libraries for the sequences of a step."""
 DEFAULT_SEQ_LEN = 256
 """Ids of a sequence in a fix, where nothing says how many."""
+FOREIGN_MIXTURES = ("mixture", "mix", "sources", "datasets", "data_mixture", "mixture_weights")
+"""Names of several sources with weights elsewhere."""
 FOREIGN_SETTINGS = {
     **dict.fromkeys(("vocab_size", "vocab", "n_vocab", "num_embeddings"), VOCAB_SIZES[0]),
     **dict.fromkeys(("learning_rate", "peak_lr", "matrix_lr"), "optim.lr"),
@@ -53,7 +55,9 @@ FOREIGN_SETTINGS = {
     **dict.fromkeys(("torch_compile", "compile_model"), "run.compile"),
     **dict.fromkeys(("max_iters", "iters", "max_steps", "num_iterations", "train_steps"), "run.budget.steps"),
     **dict.fromkeys(("epochs", "num_epochs", "num_train_epochs"), "run.budget.epochs"),
-    **dict.fromkeys(("dataset", "data_path", "train_data", "train_file", "train_files"), "data.train"),
+    **dict.fromkeys(
+        ("dataset", "data_path", "train_data", "train_file", "train_files", *FOREIGN_MIXTURES), "data.train"
+    ),
 }
 """Settings of other trainers by the last part of their name: the setting that means the same, or most nearly."""
 

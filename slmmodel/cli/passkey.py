@@ -21,15 +21,17 @@ from slmmodel.cli.options import (
     run_as_argument,
 )
 from slmmodel.cli.result_files import PASSKEY, check_result, identity, load_result, proof, save
+from slmmodel.cli.run_argument import trained_anew
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.folder_lock import check_in_place
-from slmmodel.sizes import counted, format_bytes
+from slmmodel.sizes import counted, format_bytes, round_up
 from slmtok.cli.options import OUTPUT, AmbiguousError, command, option
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli.passkey_text import Task, Template
     from slmmodel.evaluation.retrieval import Recall
     from slmmodel.models.config import ModelConfig
@@ -127,14 +129,18 @@ def passkey(
     return Outcome({**result, "written": written}, lambda: _show(result, written), warnings=warnings)
 
 
-def _check_task(config: ModelConfig, least: int) -> None:
+def _check_task(run: RunFolder, config: ModelConfig, least: int, lengths: Sequence[int]) -> None:
     """Raises `InvalidInput` for a context that is shorter than the task without filler, which has `least` ids."""
     if least > config.max_context:
+        needed = round_up(max(least, *lengths, 0), 64)
+        batch = max(int(run.config["run"]["batch_tokens"]) // needed, 1) * needed
+        sets = ["--set", f"model.seq_len={needed}", "--set", f"run.batch_tokens={batch}"]
+        longer = trained_anew(run, sets) or f"a run with model.seq_len {needed}"
         raise InvalidInput(
             f"the passkey task does not fit into the context of the model, {config.seq_len:,} ids",
             where=f"model.arch {config.arch}, whose positions end at seq_len",
             limit=f"{least:,} ids without any filler",
-            fix=f"a run with model.seq_len {least} or more, or shorter sentences with --template FILE",
+            fix=f"{longer}, or shorter sentences with --template FILE",
         )
 
 
@@ -196,7 +202,7 @@ def measure(
         retrieval.ignore_memory(model)
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
     least = maker.least("9" * digits)
-    _check_task(model.config, least)
+    _check_task(context.run, model.config, least, lengths or ())
     _check_samples(samples, digits)
     warnings = () if lengths else _notes_on_half(trained, least)
     lengths = sorted(set(lengths or (trained, trained if warnings else trained // 2)))

@@ -19,7 +19,7 @@ from slmmodel.data.mixture import Generated
 from slmmodel.data.packing import Ints
 from slmmodel.data.source import Delimiters, Shard
 from slmmodel.data_config import DataSource
-from slmmodel.errors import InvalidConfig, InvalidInput, unknown_name
+from slmmodel.errors import Argument, InvalidConfig, InvalidInput, unknown_name
 from slmmodel.json_files import FaultError
 from slmmodel.sizes import ceil_div
 from slmtok.files import read_limited
@@ -234,14 +234,15 @@ def passkeys(
         except InvalidInput:
             random = Random(seed)
             longest = max(maker.least(maker.key(random, training=True)) for _ in range(_TRIED_KEYS)) + _DELIMITERS
-            fact, fix = f"passkey tasks do not fit into sequences of {seq_len:,} ids", f"--set model.seq_len={longest}"
+            fact = f"passkey tasks do not fit into sequences of {seq_len:,} ids"
+            fix: str | Argument = Argument("model.seq_len", longest)
             if from_step is not None:
                 fact = f"data.stages: {fact}, the seq_len from step {from_step:,} on"
                 fix = f"seq_len: {longest} in that stage"
             raise InvalidConfig(
                 fact,
                 limit=f"{longest:,} ids for the longest without any filler",
-                fix=f"{fix} or more, or shorter sentences in a template",
+                fix=(fix, " or more, or shorter sentences in a template"),
                 option="model.seq_len" if from_step is None else "data.stages",
             ) from None
         return shard._replace(unscored=unscored) if answers else shard

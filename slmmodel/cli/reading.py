@@ -40,8 +40,17 @@ def merge(given: Settings, read: ReadOptions) -> tuple[Settings, ReadOptions]:
     table = nested(of_text).get("data", {}).get("read", {})
     merged = parse_options(ReadOptions, {**table, **to_record(read)})
     others = {name: setting for name, setting in given.items() if name not in of_text}
-    recorded = {f"{PREFIX}{name}": Setting(value, flag_of(name)) for name, value in to_record(merged).items()}
+    flags = to_record(read)
+    recorded = {
+        f"{PREFIX}{name}": Setting(value, _place(of_text, name) if name not in flags else flag_of(name))
+        for name, value in to_record(merged).items()
+    }
     return {**others, **recorded}, merged
+
+
+def _place(of_text: Settings, name: str) -> str:
+    """Where a setting `data.read.*`, or one inside of it, was given."""
+    return next(each.where for full, each in of_text.items() if f"{full}.".startswith(f"{PREFIX}{name}."))
 
 
 def of_source(read: ReadOptions, given: Mapping[str, Any], path: str) -> ReadOptions:
@@ -72,13 +81,20 @@ def recorded(run: RunFolder) -> ReadOptions:
         raise CorruptFile(f"{CONFIG} has a wrong data.read: {fact}", where=str(run.path / CONFIG), fix=fix) from None
 
 
-def require_text(read: ReadOptions, path: str | None) -> None:
-    """Raises `OptionError` for options of reading where `path` is no text; None is an `--on` that was not given."""
+def require_text(read: ReadOptions, path: str | None, given: Settings | None = None) -> None:
+    """Raises `OptionError` for options of reading where `path` is no text; None is an `--on` that was not given.
+
+    given: the settings of `merge`, some of which a file or `--set` may have.
+    """
     names = _changed(read)
     if names and (path is None or not is_text(path)):
         flag = flag_of(names[0])
+        setting = (given or {}).get(f"{PREFIX}{names[0]}")
+        where = setting.where if setting is not None and setting.where != flag else None
+        flag = flag if where is None else f"{PREFIX}{names[0]}"
         raise OptionError(
             f"{flag} says how text is read, and {'--on is not given' if path is None else f'{path!r} is no text'}",
+            where=where,
             limit="files, folders, globs, hf:NAME or - for stdin",
             fix=f"leave {flag} out" + ("" if path is not None else ", or --on TEXT"),
             option=names[0],

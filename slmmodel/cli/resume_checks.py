@@ -14,7 +14,7 @@ from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import open_if_text
 from slmmodel.cli.run_argument import is_spent, resumed_at, step_at, trained_anew, with_value
 from slmmodel.cli.text import is_text
-from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmtok.cli.options import arguments_of_command
 
@@ -26,8 +26,10 @@ _SETTINGS_OF_PLAN = ("run.seed", "run.batch_tokens")
 
 
 @contextmanager
-def naming_settings_of_plan(sets: Sequence[str]) -> Iterator[None]:
-    """An error about the sequences of a step names the settings that changed them."""
+def naming_what_differs(run: RunFolder, sets: Sequence[str], data: str | None) -> Iterator[None]:
+    """An error about the sequences of a step names the settings that changed them; one about `--data` where those of
+    `run` are.
+    """
     try:
         yield
     except Mismatch as error:
@@ -36,6 +38,8 @@ def naming_settings_of_plan(sets: Sequence[str]) -> Iterator[None]:
             error.fact = f"{' and '.join(named)}: each step of the run would take other sequences"
             error.where = None
             error.fix = (f"leave out {' and '.join(named)}", *error._fix[1:])
+        elif error.fields.get("field") == "data" and data is not None and isinstance(error._fix, tuple):
+            error.fix = (_elsewhere(run, str(run.config["data"]["train"])), *error._fix[1:])
         raise
 
 
@@ -150,24 +154,6 @@ def check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: 
         )
 
 
-def check_data(run: RunFolder, data: str | None, allowed: Sequence[str]) -> None:
-    """Raises `Mismatch` for other data than those of the run, before an error whose fix repeats `--data`."""
-    if data is None or "data" in allowed:
-        return
-    from slmmodel.data.opening import open_source
-
-    opened = open_data_of(run, data)
-    digest = open_source(data).digest if opened is None else opened.train.digest
-    if digest != run.fingerprint.get("data"):
-        raise Mismatch(
-            f"--data {data}: the training data differ from the run's",
-            where=str(run.path),
-            limit="a run continues exactly as it began",
-            fix=f"{_data_in_place(run) or 'name the data of the run'}, or --allow-mismatch data --allow-mismatch plan",
-            field="data",
-        )
-
-
 def _data_in_place(run: RunFolder) -> str | None:
     """The fix for other data where those of the run are where they were."""
     recorded = str(run.config["data"]["train"])
@@ -175,8 +161,11 @@ def _data_in_place(run: RunFolder) -> str | None:
     return f"leave --data out: the data of the run, {recorded}, are in place" if is_in_place else None
 
 
-def open_data_of(run: RunFolder, data: str | None) -> RunData | None:
-    """The data of a run, or where they are now; None for plain packed data."""
+def open_data_of(run: RunFolder, data: str | None, *, compares: bool = False) -> RunData | None:
+    """The data of a run, or where they are now; None for plain packed data.
+
+    Raises `Mismatch` for a `--data` with another tokenizer; with `compares`, for any other than those of the run.
+    """
     from slmmodel.cli.recorded import data_meant, open_mixture_of
 
     opened = open_mixture_of(run)
@@ -200,19 +189,52 @@ def open_data_of(run: RunFolder, data: str | None) -> RunData | None:
             fix=elsewhere if data is None else f"check the name, or {elsewhere}",
             path=path,
         )
-    if data is not None and Path(path, "manifest.json").is_file():
-        from slmmodel.data.opening import open_source
-
-        vocab = open_source(path).vocab
-        if vocab.fingerprint != run.vocab.fingerprint:
-            raise Mismatch(
-                f"the data {path!r} were made with another tokenizer than the run",
-                where=str(run.path),
-                limit=f"fingerprints {vocab.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
-                fix=elsewhere,
-            )
     tokenizer = run.tokenizer if is_text(path) else None
-    return open_if_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
+    opened = open_if_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
+    if data is None:
+        return opened
+    from slmmodel.data.opening import open_source
+
+    source = open_source(path) if opened is None else opened.train
+    if source.vocab is not None and source.vocab.fingerprint != run.vocab.fingerprint:
+        raise Mismatch(
+            f"the data {path!r} were made with another tokenizer than the run",
+            where=str(run.path),
+            limit=f"fingerprints {source.vocab.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
+            fix=_elsewhere(run, recorded),
+        )
+    if compares and source.digest != run.fingerprint.get("data"):
+        raise Mismatch(
+            f"--data {data}: the training data differ from the run's",
+            where=str(run.path),
+            limit="a run continues exactly as it began",
+            fix=f"{_elsewhere(run, recorded)}, or --allow-mismatch data --allow-mismatch plan",
+            field="data",
+        )
+    return opened
+
+
+def _elsewhere(run: RunFolder, recorded: str) -> str:
+    """The fix for other data than those of the run: where these are."""
+    from slmmodel.cli.recorded import data_meant
+
+    meant = data_meant(run, recorded)
+    return _data_in_place(run) or ("name the data of the run" if meant == "DATA" else f"--data {meant}")
+
+
+@contextmanager
+def naming_sound_step(run: RunFolder) -> Iterator[None]:
+    """An error about a damaged checkpoint has the command that begins at the newest one that is whole."""
+    try:
+        yield
+    except CorruptFile as error:
+        damaged = Path(str(error.fields.get("path"))).parent
+        step = run.checkpoints.newest()
+        if damaged.parent == run.checkpoints.folder and step is not None:
+            words = arguments_of_command()
+            first = error._fix[0] if isinstance(error._fix, tuple) else "restore the file, or "
+            error.fix = (first, resumed_at(run, step, with_value("--step", step, words)))
+        raise
 
 
 @contextmanager

@@ -42,10 +42,10 @@ from slmmodel.cli.resume_checks import (
     check_branch,
     check_budget,
     check_checkpoints,
-    check_data,
     check_kept,
     check_step,
-    naming_settings_of_plan,
+    naming_sound_step,
+    naming_what_differs,
     needs_new,
     open_data_of,
     removed_if_refused,
@@ -140,7 +140,7 @@ def train(
         data, tokenizer = named_data(given, data, tokenizer, read)
         given, read = reading.merge(given, read)
         if data is not None:
-            reading.require_text(read, data)
+            reading.require_text(read, data, given)
         if plot is not None:
             check_figure(plot, force=force, option="--plot")
         folder = RunFolder(Path(output))
@@ -416,7 +416,7 @@ def resume(
     """
     # Wrong values are refused before anything is read or copied, and before a fix repeats them.
     with _naming_output(output or run, (output is None or RunFolder(Path(output)).finished) and not force):
-        read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
+        _check_changes(run, sets, budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     # A run is not scored on other data.
     has_own_data = data is None or "data" not in allow_mismatch
@@ -432,18 +432,18 @@ def resume(
     check_kept(folder, sets)
     check_budget(folder, step, budget)
     has_changes = step is not None or bool(sets or budget or force)
-    if output is None and (has_changes or folder.finished):
-        check_data(folder, data, allow_mismatch)
+    if data is not None and output is None and (has_changes or folder.finished):
+        # Before an error whose fix repeats it.
+        open_data_of(folder, data, compares="data" not in allow_mismatch)
     if output is None and has_changes:
         raise needs_new(folder, step, data)
     if not is_scored:
         check_branch(folder, step, sets, budget)
+    parent = folder
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
     opened = open_data_of(folder, data)
     if output is not None:
-        from slmmodel.trainer import branch
-
-        folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), data=data, force=force)
+        folder = _branched(folder, step, output, read_settings(None, sets, budget, {}), data, force=force)
     with removed_if_refused(folder, run) if is_new else nullcontext():
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
@@ -453,8 +453,30 @@ def resume(
         again += [f"--allow-mismatch {name}" for name in allow_mismatch]
         # Of a new run, the configuration has where its data are.
         options["again"] = again if output is None else again[data is not None :]
-        with naming_settings_of_plan(sets):
+        with naming_what_differs(parent, sets, data):
             return _train(given, opened, folder.path, evaluate, machine["device"], **options)
+
+
+def _branched(
+    parent: RunFolder, step: int | None, output: str, changes: Settings, data: str | None, *, force: bool
+) -> RunFolder:
+    """The new run. Raises what `branch` raises; for a damaged checkpoint with another one."""
+    from slmmodel.trainer import branch
+
+    with naming_sound_step(parent):
+        return branch(parent.path, step, output, settings=changes, data=data, force=force)
+
+
+def _check_changes(run: str, sets: Sequence[str], budget: str | None, values: dict[str, Any]) -> None:
+    """Raises `InvalidConfig` for a wrong change of a run, with the value that the run has where it is readable."""
+    try:
+        read_settings(None, sets, budget, values)
+    except InvalidConfig as error:
+        try:
+            read_settings(str(Path(run) / CONFIG), sets, budget, values)
+        except SlmmodelError as recorded:
+            raise (recorded if recorded.where == error.where else error) from None
+        raise
 
 
 # Shared by train, resume and demo.

@@ -72,8 +72,19 @@ def _read_npy(path: Path, dtype: str) -> NDArray[Any]:
         raise corrupt(path, f"is not a readable array ({error})", FIX) from None
     if array.dtype.kind not in "ui" or array.ndim not in (1, 2):
         fact = f"holds {array.ndim}-dimensional {array.dtype}, expected integer ids in 1 or 2 dimensions"
-        raise corrupt(path, fact, FIX)
+        raise corrupt(path, fact, _as_integers(path, array) or "name an array of token ids")
     return array.reshape(-1)
+
+
+def _as_integers(path: Path, array: NDArray[Any]) -> str | None:
+    """The command that writes ids as integers where the first ones are whole numbers; None for other arrays."""
+    head = array.reshape(-1)[:_HEAD_IDS] if array.ndim in (1, 2) and array.dtype.kind == "f" else array[:0]
+    if not head.size or not (np.isfinite(head) & (head >= 0) & (head == np.floor(head))).all():
+        return None
+    written = path.with_name(f"{path.stem}-uint32.npy")
+    read, name = (json.dumps(str(each), ensure_ascii=False) for each in (path, written))
+    code = f'import numpy; numpy.save({name}, numpy.load({read}).astype("uint32"))'
+    return f"python -c {shlex.quote(code)} writes {shlex.quote(str(written))}: name that"
 
 
 LAYOUTS: dict[str, Layout] = {
@@ -169,10 +180,14 @@ def open_foreign(
             limit="a vocab.json beside the file, of TOK, the tokenizer that made the ids",
             fix=f"slmtok vocab TOK --metadata > {shlex.quote(str(beside))}",
         )
+    other = "name the tokenizer that made the ids, or check the path"
+    if vocab is None:
+        write = f"slmtok vocab TOK --metadata | tee {shlex.quote(str(beside))}"
+        other = f"{write} replaces that of another tokenizer, where TOK made the ids; or check the path"
     vocab = vocab or VocabMeta.load(beside)
     if delimiter is not None:
         check_range("delimiter", delimiter, 0, vocab.n_vocab - 1, fix="name the id between documents")
-    check_ids(path, ids, vocab.n_vocab, "name the tokenizer that made the ids, or check the path")
+    check_ids(path, ids, vocab.n_vocab, other)
     stored = meta.get("frame") if delimiter is None else None
     return ForeignSource(ids, chosen, str(stored or LAYOUTS[chosen].stored), vocab, delimiter)
 

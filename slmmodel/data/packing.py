@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.errors import Argument, Fix, InvalidConfig, WrongType
+from slmmodel.errors import Argument, Fix, InvalidConfig, WrongType, suggestion
 
 Ints = NDArray[np.int64]
 
@@ -106,10 +106,12 @@ class Packing(ABC):
         check_range("seq_len", seq_len, 1, fix="set a positive seq_len")
         for option, value in given.items():
             if option not in self.OPTIONS:
+                near = suggestion(option, self.OPTIONS)
                 raise InvalidConfig(
                     f"the strategy {self.name!r} has no option {option!r}",
                     limit=f"options: {', '.join(sorted(self.OPTIONS)) or 'none'}",
-                    fix=fix_of_option(option, "data.pack"),
+                    fix=(Argument(setting_of(near), value),) if near else fix_of_option(option, "data.pack"),
+                    option=setting_of(option),
                 )
             if option in CHOICES:
                 check_choice(option, value)
@@ -287,13 +289,17 @@ def prefix_sums(counts: NDArray[np.integer[Any]]) -> Ints:
     return out
 
 
+def setting_of(option: str) -> str:
+    """The setting of a run that is an option of a strategy."""
+    return f"data.{option}" if option in CHOICES and option != "long" else f"data.options.{option}"
+
+
 def check_choice(option: str, value: object) -> None:
     """Raises `InvalidConfig` for a value of an option that is not one of its `CHOICES`."""
     choices = CHOICES[option]
     if value not in choices:
-        name = "options.long" if option == "long" else option
-        fix = Argument(f"data.{name}", choices[0])
-        raise InvalidConfig(f"{option} is {value!r}", limit=f"one of {', '.join(choices)}", fix=(fix,))
+        fix, limit = Argument(setting_of(option), choices[0]), f"one of {', '.join(choices)}"
+        raise InvalidConfig(f"{option} is {value!r}", limit=limit, fix=(fix,), option=fix.name)
 
 
 def _check_value(option: str, value: Any, default: bool | int) -> None:
@@ -324,4 +330,5 @@ def check_range(name: str, value: int, least: int, most: int | None = None, *, f
     """Raises `InvalidConfig` for a number below `least` or above `most`."""
     if value < least or (most is not None and value > most):
         limit = f"at least {least}" if most is None else f"{least} to {most}"
-        raise InvalidConfig(f"{name} is {value}", limit=limit, fix=fix)
+        option = fix[0].name if isinstance(fix, tuple) and isinstance(fix[0], Argument) else None
+        raise InvalidConfig(f"{name} is {value}", limit=limit, fix=fix, option=option)

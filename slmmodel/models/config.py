@@ -145,7 +145,9 @@ class TransformerConfig(ModelConfig):
         keep = (Argument("model.n_kv_heads", self.n_heads), *needed)
         fix: Fix = keep
         if nearest is not None:
-            fix = (Argument("model.n_heads", nearest), f"; for {self.n_heads} heads ", *keep)
+            fix = (Argument("model.n_heads", nearest),)
+            if self.n_heads <= _MAX_PROPOSED_HEADS:
+                fix += (f"; for {self.n_heads} heads ", *keep)
         require(self.n_heads % kv == 0, fact, limit="n_heads is a multiple of n_kv_heads", fix=fix)
         fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
         fix = (width, ", or ", Argument("model.head_dim", max(2, self.d_model // self.n_heads // 2 * 2)))

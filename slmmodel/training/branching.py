@@ -48,7 +48,6 @@ def _branch(
     if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)
-    setup.check_precision(parent, config, changes)
     _check_state(parent, config, changes)
     if data is not None:
         config = config.model_copy(update={"data": config.data.model_copy(update={"train": setup.absolute(data)})})
@@ -95,27 +94,33 @@ def _branch(
 
 
 def _check_state(parent: RunFolder, config: RunConfig, changes: Settings) -> None:
-    """Raises `InvalidConfig` for a setting with which the state that a checkpoint holds cannot be loaded, and
-    `UnknownName`.
-    """
+    """Raises `InvalidConfig` for a setting with which what a checkpoint holds cannot be loaded, and `UnknownName`."""
     optim.check(config.optim)
     before = RunConfig.model_validate(parent.config)
-    values: dict[str, tuple[Any, Any, str]] = {
-        "optim.name": (config.optim.name, before.optim.name, f"of {before.optim.name}")
+    now, recorded = config.run, before.run
+    types = "fp64" if recorded.precision == "fp64" else "auto, fp32, bf16 and fp16"
+    # What must stay as it is, then and now; what the checkpoints hold; and the values that fit to it.
+    held: dict[str, tuple[object, object, str, object]] = {
+        "run.precision": (
+            *(now.precision == "fp64", recorded.precision == "fp64"),
+            *(f"weights of {recorded.precision}", types),
+        ),
+        "optim.name": (
+            *(config.optim.name, before.optim.name),
+            *(f"the state of {before.optim.name}", before.optim.name),
+        ),
     }
     if strategy_of(config.data.pack).carries_state and config.architecture.carries_state:
-        sizes = config.run.batch_tokens, before.run.batch_tokens
-        values["run.batch_tokens"] = (
-            *sizes,
-            f"that {before.batch_size} sequences carry (data.pack {config.data.pack})",
-        )
-    for name, (now, recorded, of) in values.items():
-        if now != recorded:
+        content = f"the state that {before.batch_size} sequences carry (data.pack {config.data.pack})"
+        held["run.batch_tokens"] = (now.batch_tokens, recorded.batch_tokens, content, recorded.batch_tokens)
+    for name, (value, before_value, content, fitting) in held.items():
+        if value != before_value:
+            given = changes[name]
             raise InvalidConfig(
-                f"{name} {now} cannot change in a run that continues: its checkpoints hold the state {of}",
-                where=changes[name].where,
-                limit=f"{name} {recorded}; other settings of optim and run may change",
-                fix=f"leave it out, or train a new run: slm train DATA --set {name}={now}",
+                f"{name} {given.value} cannot change in a run that continues: its checkpoints hold {content}",
+                where=given.where,
+                limit=f"{name} {fitting}; other settings of optim and run may change",
+                fix=f"leave it out, or train a new run: slm train DATA --set {name}={given.value}",
                 option=name,
             )
 

@@ -507,21 +507,6 @@ def _check_ranks(config: RunConfig, loader: Loader, world: World, *, fsdp: bool)
         )
 
 
-def check_precision(parent: RunFolder, config: RunConfig, changes: Settings) -> None:
-    """Raises `InvalidConfig` for a branch whose weights have another type than those of the checkpoints of `parent`."""
-    now, recorded = config.run.precision, parent.config["run"]["precision"]
-    if (now == "fp64") == (recorded == "fp64"):
-        return
-    others = "auto, fp32, bf16 and fp16" if now == "fp64" else "fp64"
-    raise InvalidConfig(
-        f"run.precision {now} cannot change in a run that continues: its checkpoints have weights of {recorded}",
-        where=changes["run.precision"].where,
-        limit=f"run.precision {others}",
-        fix=f"leave it out, or train a new run: slm train DATA --precision {now}",
-        option="run.precision",
-    )
-
-
 def with_validation_text(config: RunConfig, data: RunData) -> tuple[RunData, list[str]]:
     """The data without validation documents that have no text, and a note on it.
 

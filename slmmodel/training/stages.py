@@ -6,6 +6,7 @@ A stage begins with blocks of its own, and reads each source on from where the s
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 
 from slmmodel.config import RunConfig
@@ -13,9 +14,12 @@ from slmmodel.data import Cursor, Loader, RunData
 from slmmodel.data.mixture import Mixture
 from slmmodel.data.opening import StageData
 from slmmodel.data.strategies import strategy_of
-from slmmodel.errors import Argument, InvalidConfig
+from slmmodel.errors import Argument, Fix, InvalidConfig
 from slmmodel.run_files import TrainState
 from slmmodel.training.setup import make_loader
+
+MAX_BATCH_GROWTH = 16
+"""A fix proposes at most this many times the ids of a step."""
 
 
 class DataStages:
@@ -53,16 +57,27 @@ class DataStages:
                 fix=(Argument("budget", "tokens=328M"), ", or steps"),
                 option="run.budget",
             )
-        for stage in self._stages:
-            seq_len = stage.seq_len or longest
+        lengths = [stage.seq_len or longest for stage in self._stages]
+        for stage, seq_len in zip(self._stages, lengths, strict=True):
             if seq_len > longest or config.run.batch_tokens % seq_len:
                 raise InvalidConfig(
                     f"data.stages: seq_len is {seq_len} from step {stage.from_step} on",
                     limit=f"at most model.seq_len, {longest}, and a divisor of run.batch_tokens, "
                     f"{config.run.batch_tokens}",
-                    fix="another seq_len of the stage, or a larger model.seq_len",
+                    fix=self._fitting(lengths),
                     option="data.stages",
                 )
+
+    def _fitting(self, lengths: list[int]) -> Fix:
+        """Settings that fit all lengths of sequences, which are those of the stages."""
+        config, longest = self._config, max(*lengths, self._config.seq_len)
+        tokens, common = config.run.batch_tokens, math.lcm(*lengths, longest)
+        fix: list[str | Argument] = [Argument("model.seq_len", longest)] if longest > config.seq_len else []
+        if tokens % common and common <= MAX_BATCH_GROWTH * tokens:
+            fix += [" "] * bool(fix) + [Argument("run.batch_tokens", max(round(tokens / common), 1) * common)]
+        elif tokens % common:
+            return "write lengths of the stages that divide run.batch_tokens, and are at most model.seq_len"
+        return (*fix, ", or another seq_len of the stage")
 
     def notes(self, steps: int) -> list[str]:
         """A remark on stages that begin after the last of `steps`."""

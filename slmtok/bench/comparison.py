@@ -98,6 +98,12 @@ def _unknown_peers(names: Sequence[str], known: Sequence[str]) -> UnknownName:
     )
 
 
+def meant_peers(names: Sequence[str], known: Sequence[str]) -> str | None:
+    """The names, as `--against` takes them, with those that are meant; None where one stands for none."""
+    found = [name if name in known else _meant_peer(name, known) for name in names]
+    return ",".join(dict.fromkeys(filter(None, found))) if all(found) else None
+
+
 def _meant_peer(name: str, known: Sequence[str]) -> str | None:
     return "tokenizers" if _is_hugging_face(name) else suggestion(name, known) or begun_name(name, known)
 

@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,23 @@ def _peers(value: str | None, arguments: Sequence[str]) -> str:
 
     known = peer_names()
     names = [each.strip(",") for each in arguments if all(name in known for name in each.strip(",").split(","))]
-    return f"--against {','.join(names)}" if (value or "").strip(",") in names else ""
+    if (value or "").strip(",") in names:
+        return f"--against {','.join(names)}"
+    return _with_known_peers(value or "", arguments)
+
+
+def _with_known_peers(text: str, arguments: Sequence[str]) -> str:
+    """The command with a text as `--on` and the names of packages that are meant; "" where all names are known."""
+    from slmtok.bench.comparison import meant_peers, peer_names
+
+    parts = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--against=") else [word])]
+    given = next((names for flag, names in pairwise(parts) if flag == "--against"), None)
+    names = [each.strip() for each in (given or "").split(",")]
+    meant = meant_peers(names, peer_names())
+    if given is None or meant in (None, given) or not Path(text).exists() or "--on" in parts:
+        return ""
+    rest = [str(meant) if word == given else word for word in parts if word != text]
+    return shlex.join(["slmtok", "bench", *rest, "--on", text])
 
 
 _HABITS: dict[str, Habit] = {

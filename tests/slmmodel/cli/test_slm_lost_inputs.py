@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+import numpy as np
 from slm_folder import TEXT, TRAIN, make_folder
 
 import slmtok
@@ -60,6 +61,36 @@ def test_one_fix_allows_all_that_differs_and_names_the_run_that_stays(slm, here:
     flags = shlex.split(fix_of(ran.err).partition(", or ")[2])
     assert flags == ["--allow-mismatch", "data", "--allow-mismatch", "plan"]
     slm(*words, *flags, "-q", code=0)
+
+
+def test_other_data_name_the_place_of_those_of_the_run(slm, here: Path) -> None:
+    pack(str(here / "other.txt"), slmtok.load(here / "tok.json"), here / "data5")
+    slm("resume", "run", "--step", "1", "-o", "second", "--data", "data", "--no-eval", "-q", code=0)
+    shutil.move(here / "data", here / "moved")
+    for words in (["--step", "1", "-o", "new"], ["--step", "1"]):
+        ran = slm("resume", "second", *words, "--data", "data5", "--no-eval", code=1)
+        assert fix_of(ran.err).startswith("--data moved, or --allow-mismatch data"), ran.err
+    assert not (here / "new").exists()
+    slm("resume", "second", "--step", "1", "-o", "new", "--data", "moved", "--no-eval", "-q", code=0)
+
+
+def test_a_damaged_checkpoint_leads_to_a_whole_one(slm, here: Path) -> None:
+    (here / "run/checkpoints/step-1/model.safetensors").unlink()
+    ran = slm("resume", "run", "--step", "1", "-o", "new", "--no-eval", code=1)
+    line = shlex.split(fix_of(ran.err).partition("restore the file, or another checkpoint: ")[2])
+    assert line[:3] == ["slm", "resume", "run"] and "--step" in line
+    slm(*line[1:], "-q", code=0)
+    ran = slm("sample", "run", "--step", "1", "--prompt", "a", "--max-new", "1", code=1)
+    assert fix_of(ran.err) == "restore the file, or another checkpoint: --step 2"
+    slm("sample", "run", "--step", "2", "--prompt", "a", "--max-new", "1", code=0)
+
+
+def test_ids_of_another_tokenizer_have_the_command_that_writes_its_vocabulary(slm, here: Path) -> None:
+    (here / "ids").mkdir()
+    shutil.copy(here / "data/vocab.json", here / "ids")
+    np.full(300, 60_000, "<u2").tofile(here / "ids/train.bin")
+    ran = slm("train", "ids", "-o", "new", "--dry-run", code=1)
+    assert fix_of(ran.err).startswith(f"slmtok vocab TOK --metadata | tee {Path('ids', 'vocab.json')} replaces")
 
 
 def test_a_finished_run_without_checkpoints_is_trained_again(slm, here: Path) -> None:

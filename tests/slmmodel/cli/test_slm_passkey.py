@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -319,6 +320,26 @@ def test_what_training_with_passkeys_refuses(folder, slm):
     with pytest.raises(OptionError, match=r"data.train is a list of sources"):
         train({"data.train": [str(folder / "data"), {"passkey": "5%"}], "run.device": "cpu"}, output="lib")
     assert not Path("run").exists() and not Path("lib").exists()
+
+
+def test_a_short_context_has_the_command_that_trains_a_longer_one(folder, slm, monkeypatch):
+    monkeypatch.chdir(folder)
+    short = Path("run.yaml").read_text().replace("seq_len: 256", "seq_len: 32")
+    Path("short.yaml").write_text(short.replace("data: [data, {passkey: 10%}]", "data: [data]"))
+    slm("train", "--config", "short.yaml", "-o", "short", "-q", "--no-eval", code=0)
+    Path("single.yaml").write_text(short.replace("data: [data, {passkey: 10%}]", "data: {train: data}"))
+    slm("train", "--config", "single.yaml", "-o", "single", "-q", "--no-eval", code=0)
+    for words, length in ((["single"], 128), (["single", "--lengths", "1K"], 1024)):
+        ran = slm("passkey", *words, code=1)
+        line = shlex.split(ran.err.partition("  fix:   ")[2].partition(", or shorter")[0])
+        assert line[:3] == ["slm", "train", "--config"] and f"model.seq_len={length}" in line, ran.err
+        slm(*line[1:], "--dry-run", code=0)
+    assert "fix:   a run with model.seq_len 128, or shorter sentences" in slm("passkey", "short", code=1).err
+    Path("short.yaml").write_text(short)
+    ran = slm("train", "--config", "short.yaml", "-o", "new", "-q", code=2)
+    sets = shlex.split(ran.err.partition("  fix:   ")[2].partition(" or more")[0])
+    assert sets[2:3] == ["--set"] and sets[3].startswith("run.batch_tokens="), ran.err
+    slm("train", "--config", "short.yaml", "-o", "new", "--dry-run", *sets, code=0)
 
 
 def test_the_command(folder, slm):

@@ -104,8 +104,8 @@ CASES = {
     "train data -o r --set model.dropout=1.0": (2, "error: model.dropout is 1.0\n"),
     "train data -o r --preset cpu-demo --set model.n_heads=5": (
         2,
-        "  where: --set model.n_heads\n  limit: n_heads is a multiple of n_kv_heads\n"
-        "  fix:   --set model.n_heads=4; for 5 heads --set ",
+        "  limit: n_heads is a multiple of n_kv_heads; n_kv_heads 4: of the preset\n"
+        "  fix:   --set model.n_kv_heads=5 --set model.d_model=130, or --set model.n_heads=4\n",
     ),
     "config --set model.n_layers=x": (2, "  where: --set model.n_layers\n"),
     "train data -o r --device cpu --set model.n_layers=400 --set model.d_model=8192": (
@@ -194,7 +194,7 @@ CASES = {
         2,
         "  limit: a time such as 130s or 2h\n  fix:   --budget time=9000s\n",
     ),
-    "train data -o r --set model.dropout=1.5": (2, "fix:   set it within the limit, or leave it to the preset\n"),
+    "train data -o r --set model.dropout=1.5": (2, "fix:   --set model.dropout=0.0, as without it, or another"),
     "train data -o r --set optim.schedule=cosine": (2, "setting of it, such as --set optim.schedule.kind=cosine\n"),
     "train data -o r --set min_lr=1e-5": (2, "fix:   write optim.schedule.final, which is a share of optim.lr\n"),
     "train data -o r --min-lr 1e-5": (2, "final=SHARE, the learning rate at the end divided by optim.lr\n"),

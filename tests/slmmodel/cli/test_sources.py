@@ -287,7 +287,7 @@ def test_parquet_files_that_differ_and_a_name_without_network(slm, monkeypatch: 
     ("data", "error"),
     [
         ("{train: [{path: a.jsonl, weight: 0}]}", "data.train: a weight is '0'"),
-        ("{train: [{path: a.jsonl, weight: 70%}]}", "fix:   weight: 70\n"),
+        ("{train: [{path: a.jsonl, weight: 70%}]}", "fix:   --set 'data.train=[{path: a.jsonl, weight: 70}]'\n"),
         ("{train: [{path: a.jsonl}, {passkey: 5}]}", "fix:   passkey: 5%\n"),
         ("{train: [{path: a.jsonl, wieght: 2}]}", "unknown setting 'wieght'; did you mean 'weight'?"),
         ("{train: [{path: a.jsonl}, {path: ./a.jsonl}]}", "two sources of data.train are named 'a'"),

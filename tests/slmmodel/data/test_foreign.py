@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import made_shards as made
@@ -189,3 +191,17 @@ def test_what_is_no_file_of_ids_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         "each id has 2 bytes",
         "check the path; if it is a copy, copy it again",
     )
+
+
+def test_ids_as_floats_have_the_command_that_writes_integers(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array(ids_of("eos"), "<f4"))
+    with pytest.raises(CorruptFile) as caught:
+        open_source(tmp_path / "x.npy", vocab=VOCAB)
+    line, written = str(caught.value.fix).removesuffix(": name that").rsplit(" writes ", 1)
+    code = shlex.split(line)[2]
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert open_source(shlex.split(written)[0], vocab=VOCAB).n_docs == len(DOCS)
+    np.save(tmp_path / "x.npy", np.array([0.5, 1.0], "<f4"))
+    with pytest.raises(CorruptFile) as caught:
+        open_source(tmp_path / "x.npy", vocab=VOCAB)
+    assert caught.value.fix == "name an array of token ids"

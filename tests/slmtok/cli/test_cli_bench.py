@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -134,6 +135,14 @@ def test_a_peer_that_is_not_installed(slmtok, installed):
     assert f"pip install gigatoken=={ENGINES['gigatoken'].version} fastokens=={ENGINES['fastokens'].version}" in ran.err
     with pytest.raises(MissingExtra):
         comparison.check_peers(["gigatoken"])
+
+
+def test_a_text_as_an_argument_and_an_unknown_peer_are_mended_at_once(slmtok, corpus, tok, measured):
+    ran = slmtok("bench", corpus, "--against", "huggingface", "-t", tok)
+    assert ran.code == 2
+    line = shlex.split(ran.err.partition("  fix:   ")[2])
+    assert line == ["slmtok", "bench", "--against", "tokenizers", "-t", str(tok), "--on", str(corpus)]
+    assert slmtok(*line[1:]).code == 0
 
 
 def test_all_unknown_peers_are_named_at_once(slmtok, corpus, tok, measured):
