@@ -394,3 +394,11 @@ def test_files_that_are_more_than_prose_are_warned_of(place: Path, small: dict[s
 def test_a_budget_of_time_in_words(place: Path, small: dict[str, Any], given: str, meant: str) -> None:
     with pytest.raises(OptionError, match=rf"fix:   budget='time={meant}'$"):
         slmmodel.train(place / "data", **{**small, "budget": given})
+
+
+def test_an_empty_prompt_without_a_special_that_begins_documents(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`generate([])` begins a document; without specials the error names neither a role nor an id of another kind."""
+    run = slmmodel.load(place / "run")
+    monkeypatch.setitem(vars(run.vocab), "specials", {})
+    with pytest.raises(InvalidInput, match=r"no special that begins(.|\n)*run\.generate\(tok\.encode_list\("):
+        run.generate([])
