@@ -172,7 +172,7 @@ class TextRun:
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         corpus = _corpus(self.text, data, None)
-        _warn_of_kept_bytes(corpus, _in_texts(corpus.sources))
+        _warn_of_contents(corpus, _in_texts(corpus.sources))
         return text_source(corpus, self.run.vocab, "train", NO_VALIDATION)
 
 
@@ -392,25 +392,35 @@ def _opened(
     opened = open_corpus(texts, "auto" if val is None else str(val.value))
     if texts.is_uncut:
         warn_caller(render(uncut_note(texts.options.separator or "")))
-    _warn_of_kept_bytes(texts, lambda option: f"reading={ {**(reading or {}), option.name: option.value} }")
+    _warn_of_contents(texts, lambda option: f"reading={ {**(reading or {}), option.name: option.value} }")
     return opened
 
 
-def _warn_of_kept_bytes(corpus: Corpus, in_call: Callable[[Setting], str]) -> None:
-    """Warns of text that is not UTF-8; `in_call` writes the encoding that is meant as the call takes it."""
+def _warn_of_contents(corpus: Corpus, in_call: Callable[[Setting], str]) -> None:
+    """Warns of files that are more than prose or not UTF-8; `in_call` writes the option meant as the call takes it."""
     from slmtok.calls import warn_caller
+    from slmtok.corpus.content_notes import content_notes
     from slmtok.corpus.kept_bytes import kept_bytes_note
     from slmtok.errors import render
 
-    if note := kept_bytes_note(corpus.sources, corpus.options):
-        warn_caller(render(note, lambda option: in_call(option) if option.has_value else option.name))
+    for note in (*content_notes(corpus.sources, corpus.options), kept_bytes_note(corpus.sources, corpus.options)):
+        if note:
+            warn_caller(render(note, lambda option: in_call(option) if option.has_value else option.name))
 
 
 def _in_texts(sources: Sequence[str]) -> Callable[[Setting], str]:
-    """The text of the files in an encoding, for a call that takes no options of reading."""
-    files = repr(sources[0]) if len(sources) == 1 else "file"
-    each = "" if len(sources) == 1 else " for file in files"
-    return lambda option: f"slmtok.Texts([open({files}, {option.name}={option.value!r}).read(){each}])"
+    """An option of reading for a call that takes none: the files as texts, or the name that a format has."""
+    files, each = (repr(sources[0]), "") if len(sources) == 1 else ("file", " for file in files")
+
+    def written(option: Setting) -> str:
+        if option.name == "format":
+            return f"a name that ends in .{option.value}"
+        if option.name == "separator":
+            text = f"open({files}, encoding='utf-8').read()"
+            return f"slmtok.Texts([text{each} for text in {text}.split({option.value!r}) if text])"
+        return f"slmtok.Texts([open({files}, {option.name}={option.value!r}).read(){each}])"
+
+    return written
 
 
 def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:

@@ -185,6 +185,9 @@ class Run:
         words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **options)
         prompt = check_ids(ids, self._of_text("generate", ids, words), f"run.generate({', '.join(['each', *words])})")
         prompt = prompt or opening_ids(self.vocab)
+        if not prompt:
+            fact, fix = "the prompt has no ids", "run.generate(tok.encode_list('Once upon a time'))"
+            raise InvalidInput(fact, limit="the vocabulary has no special that begins a document", fix=fix)
         limit = check_int("max_new_tokens", max_new_tokens, example=256)
         chosen = DecodingOptions(
             **{**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}

@@ -115,6 +115,8 @@ class TrainState(Strict):
     validation: Validation | None
     """the last one; null where it was not finite"""
     best_bpb: float | None
+    best_targets: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
+    """targets and bytes that the validation of `best_bpb` scored"""
     evals_since_best: Count
     decay_steps: Count | None
     """length of the decay where a time budget was replanned"""

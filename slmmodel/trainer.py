@@ -408,25 +408,27 @@ class Trainer:
         self._forget_other_targets(validation)
         better = math.isfinite(bpb) and (state.best_bpb is None or bpb < state.best_bpb)
         state.evals_since_best = 0 if better else state.evals_since_best + 1
-        state.best_bpb = bpb if better else state.best_bpb
+        if better:
+            state.best_bpb, state.best_targets = bpb, [validation.targets, validation.bytes]
         # JSON has no NaN: the state, and the result of the run, hold finite numbers only.
         state.validation = validation if math.isfinite(bpb) else None
         return validation
 
     def _forget_other_targets(self, validation: Validation) -> None:
-        """Begins the best validation and the count of early stopping again where the last one scored other targets.
+        """Begins the best validation and the count of early stopping again where the best one scored other targets.
 
         Which are scored follows from `run.eval_every`, the budget and the batch, which may differ after a resume.
         """
         state, last = self.state, self.state.validation
-        if last is None or (last.targets, last.bytes) == (validation.targets, validation.bytes):
+        # A checkpoint of an earlier version has those of the last validation alone.
+        best = state.best_targets or ([last.targets, last.bytes] if last else None)
+        if state.best_bpb is None or best is None or best == [validation.targets, validation.bytes]:
             return
         state.best_bpb = None
         patience = " and the count of run.patience" * bool(self.config.run.patience)
-        note = (
-            f"the validation of step {state.counters.step:,} scores {validation.targets:,} targets, the one before it "
-        )
-        note += f"{last.targets:,}: their bits per byte do not compare, so the best one{patience} begins anew"
+        note = f"the validation of step {state.counters.step:,} scores {validation.targets:,} targets, "
+        note += f"the best one before it {best[0]:,}: their bits per byte do not compare, "
+        note += f"so the best one{patience} begins anew"
         self.add_notes([note])
 
     def _log(

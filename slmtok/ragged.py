@@ -111,6 +111,12 @@ class Ragged:
         for start, stop in pairwise(bounds):
             yield self.ids[start:stop]
 
+    def __contains__(self, ids: object) -> bool:
+        """Whether a document has exactly these ids."""
+        import numpy as np
+
+        return any(np.array_equal(row, ids) for row in self)  # type: ignore[arg-type]
+
     def __eq__(self, other: object) -> bool:
         """Whether both hold the same ids in the same documents; the widths of the arrays do not matter."""
         import numpy as np

@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import NoReturn
 
-from slmtok.errors import InvalidText, MissingInput, OptionError, Setting, Unreadable
+from slmtok.errors import InvalidText, MissingInput, OptionError, Setting, UnknownId, Unreadable
 from slmtok.path_arguments import free_name
 
 SPACE = "␣"
 _NAMED = {" ": SPACE, "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
+
+
+FOREIGN_SPACES = str.maketrans("ĠĊĉ▁", " \n\t ")
+"""White space as the files of GPT-2 and of SentencePiece write it."""
 
 
 def escape_token(data: bytes) -> str:
@@ -31,6 +36,28 @@ def _character(char: str) -> str:
     if char == SPACE or not char.isprintable():
         return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     return char
+
+
+class Words(dict[str, int]):
+    """The words of tokens and their ids: a dict whose error for another key names the word that may be meant.
+
+    Copies and pickles are plain dicts.
+    """
+
+    def __missing__(self, key: object) -> NoReturn:
+        """Raises `UnknownId`, a `KeyError`."""
+        texts = (key, key.translate(FOREIGN_SPACES)) if isinstance(key, str) else ()
+        forms = [key] if isinstance(key, bytes) else [text.encode(errors="backslashreplace") for text in texts]
+        words = map(escape_token, forms)
+        fact, fix = f"no token has the word {key!r}", "tok.encode_list(text) gives the ids of any text"
+        if meant := next((word for word in words if word in self), None):
+            fix = f"{meant!r}, whose id is {self[meant]}"
+        elif isinstance(key, int):
+            fact, fix = f"{key} is an id, and the keys are words", f"tok.id_to_token({key})"
+        raise UnknownId(fact, limit="words as tok.id_to_token(id) gives them, with ␣ for a space", fix=fix)
+
+    def __reduce__(self) -> tuple[type[dict[str, int]], tuple[dict[str, int]]]:
+        return dict, (dict(self),)
 
 
 _ESCAPE = re.compile(r"\\(?:([nrt\\])|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|)")

@@ -34,7 +34,7 @@ from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
 from slmtok.segments import Segment, Segments, Special
-from slmtok.token_text import escape_token, unescape_token
+from slmtok.token_text import FOREIGN_SPACES, Words, escape_token, unescape_token
 from slmtok.tokenizer_file import (
     PROVENANCE,
     TokenizerFile,
@@ -267,7 +267,7 @@ class Tokenizer(metaclass=_NamesConstructors):
             raise WrongType(f"a word is a str, not {type(token).__name__}", fix="tok.token_to_id('␣the')")
         special = self.specials.spellings.get(token)
         found = self.token_id(unescape_token(token)) if special is None else special
-        if found is None and (meant := token.translate(_FOREIGN_SPACES)) != token:
+        if found is None and (meant := token.translate(FOREIGN_SPACES)) != token:
             data = unescape_token(meant)
             meant_id = self.token_id(data)
             if meant_id is not None:
@@ -281,7 +281,7 @@ class Tokenizer(metaclass=_NamesConstructors):
     def get_vocab(self) -> dict[str, int]:
         """The word of each id, as `id_to_token` gives it, and the id; without holes and reserved specials."""
         words = {escape_token(data): id for id, data in self._vocabulary.items()}
-        return words | self.specials.spellings
+        return Words(words | self.specials.spellings)
 
     @cached_property
     def _special_ids(self) -> frozenset[int]:
@@ -563,10 +563,6 @@ class Tokenizer(metaclass=_NamesConstructors):
 def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:
     """The tokenizer in a file of slmtok; errors as of `slmtok.load`, which takes more."""
     return Tokenizer.from_bytes(read_limited(path, "tokenizer file"), source=str(path), verify=verify)
-
-
-_FOREIGN_SPACES = str.maketrans("ĠĊĉ▁", " \n\t ")
-"""White space as the files of GPT-2 and of SentencePiece write it."""
 
 
 def check_tokenizer(tokenizer: object) -> Tokenizer:

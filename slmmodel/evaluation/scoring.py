@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -71,6 +71,15 @@ class Scores:
     def __getattr__(self, name: str) -> NoReturn:
         hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"Scores has no attribute {name!r}{hint}", name=name, obj=None if hint else self)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same losses of the same targets of the same documents."""
+        if not isinstance(other, Scores):
+            return NotImplemented
+        names = [each.name for each in fields(self)]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]  # a hash would have to read all losses
 
     def __repr__(self) -> str:
         bits = f"bpb_total={self.bpb_total:.4f}, bpb_content={self.bpb_content:.4f}"

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -79,6 +79,14 @@ class Output(NamedTuple):
 
 
 _ID_DTYPES = (torch.int64, torch.int32)
+_GENERATE = "run.generate(ids) of a run; of a model, slmmodel.generation.generate(model, ids.tolist())"
+_CALLS_ELSEWHERE = {
+    **dict.fromkeys(("generate", "sample", "predict"), _GENERATE),
+    **dict.fromkeys(("encode", "decode", "tokenizer"), "slmmodel.app.load(path).tokenizer"),
+    **dict.fromkeys(("save", "save_pretrained", "push_to_hub"), "slm export RUN -o NEW in a shell, for Hugging Face"),
+    "from_pretrained": "slmmodel.load(path).model, of a run of slm train",
+}
+"""Attributes of models in other libraries, each with what stands for it."""
 
 
 def check_batch(ids: object, n_vocab: int) -> None:
@@ -88,7 +96,9 @@ def check_batch(ids: object, n_vocab: int) -> None:
     """
     if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.dtype not in _ID_DTYPES:
         raise _no_batch(ids)
-    if ids.device.type == "cpu" and ids.numel():
+    if not ids.numel():
+        raise InvalidInput(f"ids of shape {list(ids.shape)} hold no id", fix="a batch of one row and one id, or more")
+    if ids.device.type == "cpu":
         low, high = (int(end) for end in ids.aminmax())
         if low < 0 or high >= n_vocab:
             limit, fix = f"ids 0 to {n_vocab - 1}", "encode the text with the tokenizer of the run"
@@ -97,16 +107,39 @@ def check_batch(ids: object, n_vocab: int) -> None:
 
 def _no_batch(given: object) -> WrongType:
     """The error for ids in another form, with the expression that makes a batch of them."""
-    ids, dims = "torch.tensor(ids).long()", getattr(given, "ndim", None)
+    limit = "an int64 tensor [batch, columns]"
+    texts = [given] if isinstance(given, str) else given
+    if isinstance(texts, list | tuple) and texts and all(isinstance(each, str) for each in texts):
+        more = ", a call for each text" * (len(texts) > 1)
+        fix = f"torch.tensor([tok.encode_list(text)]), of the tokenizer tok of the run{more}"
+        return WrongType("ids are text, which a model does not read", limit=limit, fix=fix)
+    form, dims = "torch.tensor(ids).long()", getattr(given, "ndim", None)
     if isinstance(given, Tensor):
         fact = f"ids are {str(given.dtype).removeprefix('torch.')} of shape {list(given.shape)}"
-        ids = "ids" if given.dtype in _ID_DTYPES else "ids.long()"
+        form = "ids" if given.dtype in _ID_DTYPES else "ids.long()"
     elif isinstance(given, list | tuple) and given:
         fact, dims = f"ids are a {type(given).__name__}", 2 if isinstance(given[0], list | tuple) else 1
     else:
-        fact = f"ids are {given!r}" if isinstance(given, str | int) else f"ids are a {type(given).__name__}"
-    fix = {1: f"{ids}[None]", 2: ids}.get(dims or 0, "torch.tensor([ids]), with the list ids of one text")
-    return WrongType(fact, limit="an int64 tensor [batch, columns]", fix=fix)
+        fact = f"ids are {given!r}" if isinstance(given, int) else f"ids are a {type(given).__name__}"
+    try:
+        has_integers = _holds_integers(torch.as_tensor(given))
+    except (TypeError, ValueError, RuntimeError):
+        # Rows of several lengths, and values that are no numbers.
+        has_integers = False
+        if dims == 2:
+            fix = "[run.model(torch.tensor([row])) for row in ids], a call for each row"
+            return WrongType(f"{fact} of rows of several lengths", limit=limit, fix=fix)
+    if not has_integers:
+        fact, dims = f"{fact}, and not integers" if dims else fact, None
+    fix = {1: f"{form}[None]", 2: form}.get(dims or 0, "torch.tensor([ids]), with the list ids of one text")
+    return WrongType(fact, limit=limit, fix=fix)
+
+
+def _holds_integers(numbers: Tensor) -> bool:
+    """Whether a conversion to integers keeps the numbers, of a CPU: embeddings and masks are no ids."""
+    if numbers.dtype == torch.bool or numbers.is_complex():
+        return False
+    return not numbers.is_floating_point() or numbers.device.type != "cpu" or bool((numbers == numbers.round()).all())
 
 
 @contextmanager
@@ -160,6 +193,17 @@ class Model(nn.Module):
         shape = (config.padded_vocab, config.d_model)
         self.embed = nn.Embedding(*shape, _weight=torch.empty(shape))
         self.head = None if config.tie_embeddings else Linear(config.d_model, config.padded_vocab, bias=False)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Parameters, buffers and modules; for what other libraries have it names our call."""
+            if name in _CALLS_ELSEWHERE:
+                fact = f"{type(self).__name__!r} object has no attribute {name!r}"
+                limit = "a model takes ids and gives logits: model(ids)"
+                fact += f"\n  limit: {limit}\n  fix:   {_CALLS_ELSEWHERE[name]}"
+                raise AttributeError(fact, name=name, obj=self)
+            return super().__getattr__(name)
 
     @_explained
     def forward(

@@ -50,7 +50,8 @@ def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
     for row, prompt in enumerate(prompts):
         name = "the prompt" if is_one else f"prompt {row}"
         if not len(prompt):
-            raise InvalidInput(f"{name} has no ids", fix="start it with the id of the role bos")
+            fix = "[run.vocab.special('bos')] begins a document of the run; or ids of a text"
+            raise InvalidInput(f"{name} has no ids", fix=fix)
         unknown = [id for id in prompt if not 0 <= id < config.n_vocab]
         if unknown:
             limit, fix = f"ids 0 to {config.n_vocab - 1}", "encode the prompt with the tokenizer of the run"

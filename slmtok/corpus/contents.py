@@ -26,6 +26,7 @@ from slmtok.corpus.template import template_of
 from slmtok.corpus.text_kinds import EPUB, MARKUP_SUFFIXES, NOTEBOOK, KindFound, kind_of, markup_of, remedy_of
 from slmtok.corpus.text_kinds import HEAD_BYTES as KIND_BYTES
 from slmtok.corpus.unpacking import decompressed, unpacked
+from slmtok.corpus.windows import check_window
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import (
     ARROW,
@@ -52,11 +53,6 @@ _DECOMPRESS = {
     "lz4 data": "lz4 -dc",
 }
 """The program that decompresses such data of stdin, where no name says what they are."""
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_MAX_ZSTD_WINDOW_BYTES = 1 << 27
-"""The limit of the engine's decoder."""
-_MAX_ZSTD_LONG_BYTES = 1 << 31
-"""The largest window that `zstd --long` writes."""
 _ZIP_MAGIC = b"PK\x03\x04"
 _MAX_TYPE_BYTES = 100
 _TABLE = "save it as CSV in UTF-8 from the spreadsheet program"
@@ -212,8 +208,7 @@ def _check_compressed(path: str) -> None:
     # A browser decompresses a page that is meant to be one.
     if content is None and bare_suffix(path) not in MARKUP_SUFFIXES and (language := markup_of(path, head)):
         content = Content(language, _FETCH_AGAIN)
-    if head.startswith(_ZSTD_MAGIC) and suffix.lower() == ".zst":
-        _check_zstd_window(path, head)
+    check_window(path, head)
     if not head or (content is not None and (content.encoded or content.read_by == suffixed(suffix.lower()))):
         return
     if content is None and not is_utf_8(head):
@@ -227,36 +222,6 @@ def _check_compressed(path: str) -> None:
         else f"mv {shlex.quote(path)} {shlex.quote(bare)}",
         path=path,
     )
-
-
-def _check_zstd_window(path: str, head: bytes) -> None:
-    """Raises `Unreadable` for a first frame with a window above the limit of the engine, as `zstd --long` writes it."""
-    window = _zstd_window(head)
-    if not _MAX_ZSTD_WINDOW_BYTES < window <= _MAX_ZSTD_LONG_BYTES:
-        return
-    name = format_of(path, ReadOptions()).name
-    format_option = "" if name == "text" else f" --format {name}"
-    decompress = f"zstd -dc --long={(window - 1).bit_length()} {shlex.quote(path)}"
-    raise Unreadable(
-        f"{path!r} needs a window of {window >> 20:,} MiB to decompress",
-        where=path,
-        limit=f"{_MAX_ZSTD_WINDOW_BYTES >> 20} MiB, the largest window that zstd writes without --long",
-        fix=f"name - and pipe it in: {decompress} | slmtok ... -{format_option}",
-        path=path,
-    )
-
-
-def _zstd_window(head: bytes) -> int:
-    """The window of the first frame of zstd data in bytes (RFC 8878, 3.1.1.1); 0 for a header that is not complete."""
-    descriptor, *rest = head[len(_ZSTD_MAGIC) :] or b"\0"
-    if not rest:
-        return 0
-    if not descriptor & 0x20:
-        base = 1 << (10 + (rest[0] >> 3))
-        return base + base // 8 * (rest[0] & 7)
-    # A single segment: its window is its content, whose size follows the id of the dictionary.
-    begin = (0, 1, 2, 4)[descriptor & 3]
-    return int.from_bytes(bytes(rest[begin : begin + (1, 2, 4, 8)[descriptor >> 6]]), "little")
 
 
 def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadOptions) -> None:

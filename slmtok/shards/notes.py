@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from slmtok.calls import warn_caller
@@ -31,17 +32,17 @@ def domain_notes(manifest: dict[str, Any]) -> list[Message]:
     ]
 
 
-def warn_of_packed(manifest: dict[str, Any], out: str | os.PathLike[str], kept: Message | None) -> None:
+def warn_of_packed(manifest: dict[str, Any], out: str | os.PathLike[str], of_files: Sequence[Message]) -> None:
     """Warns of a separator that cuts no file, of records left out, of domains without text and of an empty split.
 
-    kept: the note on bytes that are not UTF-8, which the manifest does not count.
+    of_files: the notes on what the files hold, which the manifest does not say.
     """
     uncut = uncut_notes(manifest)
     found = [*uncut, *domain_notes(manifest)]
     if manifest["skipped"]:
         found.append(notes.skipped_by_option(manifest["skipped"]))
-    if kept:
-        parts = (kept,) if isinstance(kept, str) else kept
+    for note in of_files:
+        parts = (note,) if isinstance(note, str) else note
         found.append((*parts, "; ", Setting("force", True), " packs again"))
     for note in found:
         warn_caller(render(note))

@@ -19,6 +19,7 @@ from slmtok import atomic
 from slmtok.calls import Expression, argument_text, call_text, explains_calls, pack_meant
 from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
+from slmtok.corpus.content_notes import content_notes
 from slmtok.corpus.contents import refuse_counts
 from slmtok.corpus.kept_bytes import kept_bytes_note
 from slmtok.corpus.text_keys import explain_keys
@@ -96,7 +97,7 @@ def pack(
     if layout.needs_validation:
         require_validation(options.val != "none", layout.name)
     _claim(out, layout, tokenizer, force=force)
-    kept = kept_bytes_note(sources, options)
+    kept, of_files = kept_bytes_note(sources, options), content_notes(sources, options)
     work = out if layout.files is None else out / WORK_FOLDER
     try:
         shards = pack_shards(
@@ -117,7 +118,7 @@ def pack(
         explain_keys(error, sources, options)
         raise
     packed = _packed(shards, out, layout, tokenizer, options)  # a program may make the warnings below errors
-    warn_of_packed(shards.manifest, out, kept)
+    warn_of_packed(shards.manifest, out, [*of_files, kept] if kept else of_files)
     return packed
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from slmtok.calls import warn_caller
 from slmtok.corpus import notes
-from slmtok.corpus.contents import head_of, json_lines_among, kind_among
-from slmtok.corpus.document_marks import mark_among
-from slmtok.corpus.paths import STDIN
-from slmtok.errors import Message, Setting, render
+from slmtok.corpus.content_notes import content_notes
+from slmtok.corpus.contents import head_of
+from slmtok.errors import Message, render
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.report import first_invalid
@@ -49,27 +48,11 @@ def domain_notes(counts: PretokenCounts) -> list[Message]:
     return [notes.domain_note(name) for name in empty]
 
 
-def json_lines_note(counts: PretokenCounts) -> Message | None:
-    """The note on JSON lines in a file whose name has no format, which were read as text."""
-    options = ReadOptions(format=str(counts.options.get("format", "auto")))
-    path = json_lines_among(counts.stats.files, options)
-    fact = f"{'stdin' if path == STDIN else path} looks like JSON lines, and its JSON was read as text; "
-    return (fact, Setting("format", "jsonl"), " for the text of its records") if path is not None else None
-
-
-def mark_note(counts: PretokenCounts) -> Message | None:
-    """The note on marks between documents, such as `<|endoftext|>`, which were read as text."""
+def _content_notes(counts: PretokenCounts) -> list[Message]:
+    """The notes on files that are more than prose, which were read as text."""
     names = ("format", "document", "separator")
     options = ReadOptions(**{name: counts.options[name] for name in names if name in counts.options})
-    mark = None if options.separator else mark_among(counts.stats.files, options)
-    return mark and (f"{mark.fact}; ", Setting("separator", mark.spelling), " for the documents between them")
-
-
-def kind_note(counts: PretokenCounts) -> str | None:
-    """The note on files that are more than prose, such as subtitles, which were read as text."""
-    files = counts.stats.files
-    found = kind_among(files, ReadOptions(format=str(counts.options.get("format", "auto"))))
-    return found and f"{found.fact}; {found.remedy(files)}"
+    return content_notes(counts.stats.files, options)
 
 
 def warn_of_corpus(counts: PretokenCounts) -> None:
@@ -77,7 +60,7 @@ def warn_of_corpus(counts: PretokenCounts) -> None:
 
     Texts in memory are the program's own: their bytes are as it gave them.
     """
-    found = [uncut_note(counts), json_lines_note(counts), kind_note(counts), mark_note(counts)]
+    found = [uncut_note(counts), *_content_notes(counts)]
     if counts.stats.files and counts.totals.invalid_bytes:
         found.append(invalid_note(counts, _remedy_of_invalid(counts)))
     if counts.totals.skipped_records:

@@ -372,9 +372,33 @@ def test_bytes_that_are_not_utf_8_are_warned_of(place: Path, small: dict[str, An
     assert fix.startswith("slmtok.Texts([open(") and run.evaluate(eval(fix, {"slmtok": slmtok})).bpb_total > 0
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of open(...).read() in the fix
+def test_files_that_are_more_than_prose_are_warned_of(place: Path, small: dict[str, Any]) -> None:
+    """`evaluate` takes no options of reading: its fix makes the texts, or names the suffix."""
+    text = place / "marks.txt"
+    text.write_text("once upon a time<|endoftext|>a little fox<|endoftext|>" * 200)
+    with pytest.warns(UserWarning, match=r"read as text; reading=\{'separator': '<\|endoftext\|>'\} for"):
+        run = app.train(text, tokenizer=place / "tok.json", progress=False, **small)
+    with pytest.warns(UserWarning, match="read as text") as warned:
+        run.evaluate(text)
+    fix = str(warned[0].message).partition("read as text; ")[2].removesuffix(" for the documents between them")
+    assert run.evaluate(eval(fix, {"slmtok": slmtok})).n_docs == 400
+    text.write_text('{"text": "once upon a time"}\n' * 200)
+    with pytest.warns(UserWarning, match=r"JSON was read as text; a name that ends in \.jsonl for the text"):
+        run.evaluate(text)
+
+
 @pytest.mark.parametrize(
     ("given", "meant"), [("10 minutes", "10min"), ("2 Hours", "2h"), ("1 day", "1d"), ("90 seconds", "90s")]
 )
 def test_a_budget_of_time_in_words(place: Path, small: dict[str, Any], given: str, meant: str) -> None:
     with pytest.raises(OptionError, match=rf"fix:   budget='time={meant}'$"):
         slmmodel.train(place / "data", **{**small, "budget": given})
+
+
+def test_an_empty_prompt_without_a_special_that_begins_documents(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`generate([])` begins a document; without specials the error names neither a role nor an id of another kind."""
+    run = slmmodel.load(place / "run")
+    monkeypatch.setitem(vars(run.vocab), "specials", {})
+    with pytest.raises(InvalidInput, match=r"no special that begins(.|\n)*run\.generate\(tok\.encode_list\("):
+        run.generate([])

@@ -84,3 +84,19 @@ def test_a_domain_without_a_file_is_warned_of(corpus: Path, call: Callable[..., 
 def test_a_command_writes_the_backslash_of_a_separator_as_it_is_typed() -> None:
     fix = r"for the characters that its escapes stand for, --separator '\n\n'"
     assert render(uncut_note(r"\n\n"), flag_naming) == rf"--separator '\\n\\n' {UNCUT}; {fix}"
+
+
+@pytest.mark.parametrize("call", [slmtok.count, train, pack])
+def test_files_that_are_more_than_prose_are_warned_of(corpus: Path, call: Callable[..., Any]) -> None:
+    again = "; force=True packs again" * (call is pack)
+    Path("j.txt").write_text('{"text": "a cat sat"}\n' * 50)
+    fact = "j.txt looks like JSON lines, and its JSON was read as text; format='jsonl' for the text of its records"
+    assert told(call, "j.txt") == [fact + again]
+    assert told(call, "j.txt", format="jsonl") == [] and told(call, "j.txt", format="text") == []
+    Path("s.txt").write_text("1\n00:00:01,000 --> 00:00:02,000\na cat sat\n\n" * 50)
+    (said,) = told(call, "s.txt")
+    assert said.startswith("s.txt is subtitles (SRT), and its time codes were read as text; sed ")
+    Path("m.txt").write_text("a cat sat<|endoftext|>the dog ran<|endoftext|>" * 50)
+    (said,) = told(call, "m.txt")
+    assert said.endswith(f"read as text; separator='<|endoftext|>' for the documents between them{again}")
+    assert told(call, "m.txt", separator="<|endoftext|>") == []

@@ -134,3 +134,9 @@ def test_integers_in_another_type_are_refused_with_their_conversion(values: obje
         Ragged(**arrays)
     made = eval(str(refused.value.fix), {"slmtok": slmtok, **arrays})
     assert getattr(made, name).tolist() == [0, 1, 3]
+
+
+def test_documents_are_found_in_a_ragged() -> None:
+    ids, offsets = np.array([1, 2, 3], dtype=np.uint16), np.array([0, 2, 3], dtype=np.int64)
+    rows = Ragged(ids, offsets)
+    assert [1, 2] in rows and rows[1] in rows and [2] not in rows and "a" not in rows and None not in rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import subprocess
 import sys
@@ -104,6 +105,28 @@ def test_names_of_other_libraries(tok) -> None:
     assert tok.token_to_id("no such token") is None and tok.id_to_token(tok.specials["eos"]) == "</s>"
     with pytest.raises(UnknownId):
         tok.id_to_token(284)
+
+
+def test_a_word_in_another_spelling_is_named_in_ours(tok) -> None:
+    words = tok.get_vocab()
+    for key in (" the", "Ġthe", "▁the", b" the"):
+        with pytest.raises(KeyError) as caught:
+            _ = words[key]
+        assert f"fix:   '␣the', whose id is {words['␣the']}" in str(caught.value)
+    with pytest.raises(UnknownId, match=r"7 is an id(.|\n)*fix:   tok\.id_to_token\(7\)$"):
+        _ = words[7]
+    for key in ("no such token", "\ud800", None):
+        with pytest.raises(UnknownId, match="no token has the word"):
+            _ = words[key]
+    assert " the" not in words and words.get(" the") is None
+    plain = dict(words)
+    for same in (
+        copy.copy(words),
+        copy.deepcopy(words),
+        pickle.loads(pickle.dumps(words)),
+        json.loads(json.dumps(words)),
+    ):
+        assert same == plain and type(same) is dict
 
 
 def test_specials_are_attributes(tok) -> None:

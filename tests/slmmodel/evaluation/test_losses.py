@@ -111,6 +111,12 @@ def test_a_model_against_itself_and_another(tmp_path: Path, content: bool) -> No
     assert found.bpb_a == pytest.approx(a.scores.bpb_content if content else a.scores.bpb_total)
 
 
+def test_scores_compare_by_their_losses() -> None:
+    a = scored(0)
+    assert a == replace(a, nats=a.nats.copy()) and a != replace(a, nats=a.nats + 1)
+    assert a != replace(a, documents="another") and a != 1
+
+
 def test_pairing_makes_the_interval_narrow(tmp_path: Path) -> None:
     a = scored(0)
     b = Scores(a.nats * 1.01, a.targets, a.nbytes, a.offsets, a.doc_bytes)

@@ -115,6 +115,11 @@ def test_prompts_that_are_refused(prompts: list[list[int]], fact: str) -> None:
             start()
 
 
+def test_a_prompt_without_ids_names_an_id() -> None:
+    with pytest.raises(InvalidInput, match=r"fix:   \[run\.vocab\.special\('bos'\)\] begins a document"):
+        generate(model("llama"), [[]])
+
+
 @pytest.mark.parametrize("options", [{"overflow": "wrap"}, {"max_new_tokens": -1}])
 def test_options_that_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):

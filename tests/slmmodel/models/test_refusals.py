@@ -170,3 +170,39 @@ def test_a_second_tensor_by_position_may_be_any_option() -> None:
     with pytest.raises(WrongType, match="takes 2 positional arguments but 3 were given") as caught:
         model("llama")(given, given)
     assert caught.value.fix == "give options by name"
+
+
+@pytest.mark.parametrize(
+    ("given", "fact", "fix"),
+    [
+        ("a text", "ids are text", "torch.tensor([tok.encode_list(text)])"),
+        (["one", "two"], "ids are text", "torch.tensor([tok.encode_list(text)])"),
+        ([[1], [2, 3]], "rows of several lengths", "[run.model(torch.tensor([row])) for row in ids]"),
+        (torch.tensor([[1.5, 2.0]]), "not integers", "torch.tensor([ids]), with the list ids of one text"),
+        (torch.tensor([[True, False]]), "not integers", "torch.tensor([ids]), with the list ids of one text"),
+    ],
+)
+def test_what_are_no_ids_is_not_converted_to_some(given: Any, fact: str, fix: str) -> None:
+    with pytest.raises(WrongType, match=fact) as caught:
+        model("llama")(given)
+    assert str(caught.value.fix).startswith(fix)
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "lstm", "infini"])
+@pytest.mark.parametrize("shape", [(1, 0), (0, 4)])
+def test_a_batch_without_ids(name: str, shape: tuple[int, int]) -> None:
+    with pytest.raises(InvalidInput, match="hold no id"):
+        model(name)(torch.zeros(shape, dtype=torch.int64))
+
+
+def test_calls_of_other_libraries_are_named_in_ours() -> None:
+    made = model("llama")
+    for name in ("generate", "sample"):
+        assert not hasattr(made, name)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'") as caught:
+            getattr(made, name)(ids(1, 4))
+        assert "slmmodel.generation.generate(model, ids.tolist())" in str(caught.value)
+    with pytest.raises(AttributeError, match=r"'GPT' object has no attribute 'unknown'$"):
+        _ = made.unknown
+    compiled = torch.compile(made, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(ids(1, 4)).logits, made(ids(1, 4)).logits)

@@ -76,9 +76,12 @@ def test_a_cursor_of_batches_keeps_its_place_where_the_batch_changes(data, tmp_p
     assert cursors == [[0, 0, 8], [0, 0, 2], [0, 0, 32]]
 
 
-@pytest.mark.parametrize("easy", [True, False])
-def test_a_validation_of_other_targets_begins_the_best_one_again(data, tmp_path, easy):
-    """With `eval_every: auto` the first documents are scored, with a number all of them."""
+@pytest.mark.parametrize(("easy", "is_finite"), [(True, True), (False, True), (True, False)])
+def test_a_validation_of_other_targets_begins_the_best_one_again(data, tmp_path, easy, is_finite):
+    """With `eval_every: auto` the first documents are scored, with a number all of them.
+
+    is_finite: whether the last validation before the stop was, of which the checkpoint else says nothing.
+    """
     settings = small.settings(data, run__eval_every=0, run__patience=2, run__budget__steps=40, optim__lr=1e-9)
     settings["optim.vector_lr"] = 0
     first = train(settings, output=tmp_path / "run", report=small.stop_at(4))
@@ -88,7 +91,7 @@ def test_a_validation_of_other_targets_begins_the_best_one_again(data, tmp_path,
     made = RunFolder(tmp_path / "run").checkpoints.path(first.step)
     state = read_train_state(made)
     factor = 0.5 if easy else 2.0
-    state |= {"best_bpb": state["best_bpb"] * factor}
+    state |= {"best_bpb": state["best_bpb"] * factor, "validation": state["validation"] if is_finite else None}
     small.write_state(made, state)
     result = train(settings | {"run.eval_every": 5}, output=tmp_path / "run")
     found = [line for line in small.lines(tmp_path / "run") if "val_bpb" in line]

@@ -190,6 +190,7 @@ SPOILS = {
     "flops": (STATE, "counters.flops", 1.0),
     "tokens": (STATE, "counters.tokens", 1),
     "best": (STATE, "best_bpb", 0.001),
+    "targets of the best": (STATE, "best_targets", [1, 1]),
     "window of losses": (STATE, "guard.losses", [0.0] * 30),
     "skipped": (STATE, "guard.skipped", 7),
     "length of metrics": (STATE, "metrics_length", 0),

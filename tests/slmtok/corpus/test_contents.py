@@ -6,11 +6,13 @@ import codecs
 import gzip
 import io
 import json
+import lzma
 import pickle
 import subprocess
 import sys
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -423,6 +425,25 @@ def test_a_zstd_window_above_the_limit_is_no_damage(tmp_path: Path) -> None:
     path.write_bytes(bytes(data[:4]) + b"\xa0" + (200 << 20).to_bytes(4, "little"))
     with pytest.raises(Unreadable, match="needs a window of 200 MiB"):
         texts(path)
+
+
+def test_an_xz_dictionary_above_the_limit_is_piped_in(tmp_path: Path) -> None:
+    """Each file that is read at once holds its dictionary, which no limit of memory counts."""
+    path = tmp_path / "a.lines.xz"
+    for before, fits in (([], True), ([], False), ([{"id": lzma.FILTER_DELTA, "dist": 1}], False)):
+        filters = [*before, {"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 64 << 20}]
+        data = bytearray(lzma.compress(TEXT.encode(), filters=filters))
+        # The block header stands behind the 12 bytes of the stream header, and ends with its checksum.
+        at, end = data.index(b"\x21\x01", 12) + 2, 12 + data[12] * 4
+        data[at] = 30 if fits else 32
+        data[end : end + 4] = zlib.crc32(data[12:end]).to_bytes(4, "little")
+        path.write_bytes(data)
+        if fits:
+            assert texts(path) == TEXT.encode().splitlines()
+            continue
+        with pytest.raises(Unreadable, match="needs a dictionary of 256 MiB") as caught:
+            texts(path)
+        assert f"xz -dc {path} | slmtok ... - --format lines" in str(caught.value)
 
 
 def test_packed_data_name_the_text_that_was_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

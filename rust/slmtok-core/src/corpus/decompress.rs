@@ -36,9 +36,9 @@ pub const COMPRESSIONS: [(&str, Compression); 4] =
 
 /// Size of one read from the file.
 const READ_BYTES: usize = 1 << 17;
-/// Memory limit of the xz decoder: the largest dictionary that `xz` writes (1.5 GiB), and 16 MiB. A header of a few bytes can
-/// request 4 GiB.
-const XZ_MEMORY_BYTES: u64 = (1536 + 16) << 20;
+/// Memory limit of the xz decoder: a dictionary as large as the window of the zstd decoder (128 MiB), and 16 MiB. A header of a
+/// few bytes can request 4 GiB.
+const XZ_MEMORY_BYTES: u64 = (128 + 16) << 20;
 
 /// A place in a file from which decompression can start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -123,7 +123,7 @@ fn xz_headers_cannot_request_unlimited_memory() {
     let mut file = compressed(b"text", Compression::Xz);
     // Behind the stream header stands the block header: 12 bytes, one filter (LZMA2), whose one property is the dictionary size.
     assert_eq!(file[12..16], [2, 0, 0x21, 1]);
-    for (property, fits) in [(22, true), (37, true), (38, false), (40, false)] {
+    for (property, fits) in [(22, true), (30, true), (31, false), (37, false), (40, false)] {
         file[16] = property;
         let mut crc = flate2::Crc::new();
         crc.update(&file[12..20]);
