@@ -26,7 +26,7 @@ TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: faults fuzz-files test-oldest help setup built install quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
+.PHONY: faults fuzz-files test-oldest help setup built cargo install quickstart test rust check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
@@ -34,9 +34,11 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # Compiling and downloading run in parallel.
-setup: ## create .venv with the tools of tests and benchmarks; build and install the package into it
-	@command -v $(CARGO) >/dev/null || { echo 'error: cargo not found; install stable Rust from https://rustup.rs' >&2; exit 1; }
+setup: cargo ## create .venv with the tools of tests and benchmarks; build and install the package into it
 	@$(MAKE) -j2 built
+
+cargo:
+	@command -v $(CARGO) >/dev/null || { echo 'error: cargo not found; install stable Rust from https://rustup.rs' >&2; exit 1; }
 
 built: $(VENV)/.built
 	@:
@@ -56,7 +58,7 @@ $(VENV)/.tools: $(VENV)/.maturin
 	@touch $@
 
 # Python sources are installed in place; only the engine is compiled.
-$(VENV)/.engine: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_FILES)
+$(VENV)/.engine: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_FILES) | cargo
 	$(BIN)/maturin develop --release --quiet --skip-install
 	@touch $@
 
@@ -88,17 +90,24 @@ quickstart: ## train a tokenizer, then a small model, on generated stories; at m
 	@PATH="$(BIN):$$PATH" examples/quickstart.sh model quickstart
 	@examples/quickstart.sh activate
 
-test: check rust-test python-test ## everything: checks, Rust tests, Python tests, README, wheel
+# What concerns Rust alone needs only the engine: it begins while pip installs PyTorch, and goes on beside mypy.
+test: cargo ## everything: checks, Rust tests, Python tests, README, wheel
+	@$(MAKE) -j2 rust check-python
+	@$(MAKE) python-test
 
-check: setup ## formatting, lints, types, stub, import rules
+rust: $(VENV)/.engine
+	@$(MAKE) check-rust
+	@$(MAKE) rust-test
+
+check: cargo ## formatting, lints, types, stub, import rules
 	@$(MAKE) -j2 check-rust check-python
 
-# Parts of `check`; it runs `setup` first.
-check-rust:
+# Parts of `check`.
+check-rust: $(VENV)/.engine
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked --features $(TESTING) -- -D warnings
 
-check-python:
+check-python: $(VENV)/.built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -106,7 +115,7 @@ check-python:
 	$(BIN)/lint-imports
 
 RUST_TESTED := -p slmtok-core -p unicode-tables -p slmtok-fuzz --features $(TESTING)
-rust-test: setup ## tests of the Rust crates, also at the portable SIMD level, and inputs that fuzzing found
+rust-test: $(VENV)/.engine ## tests of the Rust crates, also at the portable SIMD level, and inputs that fuzzing found
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --locked $(RUST_TESTED) --status-level slow --no-tests pass && \
 	  $(CARGO) test --locked --quiet $(RUST_TESTED) --doc; \

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator, Mapping
 
 import pytest
+from disk_flushes import unflushed
 from forked_commands import forked_commands
 from hypothesis import settings
 from pytest_socket import disable_socket, enable_socket
@@ -43,6 +44,15 @@ def tiktoken_files() -> Iterator[None]:
         folder = shared_folder() / "data" / "tiktoken-cache"
         if folder.is_dir():
             patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_disk_flushes() -> Iterator[None]:
+    """Not on Windows, which refuses to flush what is open for reading."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.name == "posix":
+            patch.setattr(os, "fsync", unflushed(os.fsync))
         yield
 
 

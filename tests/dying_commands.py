@@ -14,6 +14,7 @@ from typing import Any
 
 PROGRAM = """
 import functools, json, os, signal, sys
+from disk_flushes import unflushed
 left, open_file = [0], os.open
 def counted(call):
     def run(*arguments, **options):
@@ -24,6 +25,7 @@ def counted(call):
         return call(*arguments, **options) if KILLS_BEFORE else result
     # The pathlib of Python 3.10 makes attributes of a class of them, where functions would become methods.
     return functools.partial(run)
+os.fsync = unflushed(os.fsync)
 for name in NAMES:
     setattr(os, name, counted(getattr(os, name)))
 IMPORTS

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import forked_client
+from disk_flushes import unflushed
 
 MODULES = {"slm": "slmmodel.__main__", "slmtok": "slmtok.__main__", "torchrun": "torch.distributed.run"}
 # An optimizer imports `torch._dynamo`, and takes a second for it.
@@ -63,6 +64,7 @@ def serve(address: str) -> None:
     if "matplotlib" in sys.modules:
         draw_a_chart()
     import_module("slmtok.formats.verification").FULL = import_module("export_effort").QUICK
+    os.fsync = unflushed(os.fsync)
     parent = os.getppid()
     running: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:

@@ -72,7 +72,9 @@ def test_the_script_trains_for_a_minute_and_says_how_to_activate() -> None:
 def test_the_tests_on_aarch64_name_what_they_need(tmp_path: Path) -> None:
     """`make test` leaves them out, since a machine seldom has a compiler and an emulator for it."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(r"^test: check rust-test python-test ##", makefile, re.MULTILINE)
+    parts = re.search(r"^test: cargo ##[^\n]*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert parts and parts[1].split() == ["@$(MAKE)", "-j2", "rust", "check-python", "@$(MAKE)", "python-test"]
+    assert "\nrust: $(VENV)/.engine\n\t@$(MAKE) check-rust\n\t@$(MAKE) rust-test\n\n" in makefile
     script, bash = ROOT / "rust/test-aarch64.sh", shutil.which("bash")
     if bash is None:
         pytest.skip("bash is not installed")

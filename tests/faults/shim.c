@@ -124,8 +124,18 @@ static void behind(int class) {
     if ((class & classes) && action == KILL_BEHIND && atomic_load(calls) == fault_at) kill(getpid(), SIGKILL);
 }
 
+/* No test loses its power, which alone tells a flushed file from another one. */
+static int unflushed(int fd) {
+    struct stat status;
+    if (fstat(fd, &status)) return -1;
+    /* Pipes and devices refuse it. */
+    return S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) ? 0 : REAL(fsync)(fd);
+}
+
 /* `found`: whether the call is meant; it may use `whole`. `anyway`: what is done even where the call fails. */
 #define WRAP(type, name, parameters, arguments, class, found, anyway) \
+    WRAP_AS(type, name, parameters, REAL(name) arguments, class, found, anyway)
+#define WRAP_AS(type, name, parameters, call, class, found, anyway)   \
     type name parameters {                                            \
         char whole[PATH_MAX];                                         \
         int meant = (found) ? (class) : 0;                            \
@@ -135,7 +145,7 @@ static void behind(int class) {
             errno = number;                                           \
             return (type)-1;                                          \
         }                                                             \
-        type result = REAL(name) arguments;                           \
+        type result = call;                                           \
         int number = errno;                                           \
         if (meant) behind(meant);                                     \
         errno = number;                                               \
@@ -151,8 +161,8 @@ WRAP(ssize_t, pwrite64, (int fd, const void *data, size_t size, off64_t at), (fd
 WRAP(ssize_t, sendfile64, (int fd, int from, off64_t *at, size_t n), (fd, from, at, n), STORE, FD, NOTHING)
 WRAP(ssize_t, copy_file_range, (int from, off64_t *at, int fd, off64_t *to, size_t n, unsigned flags),
      (from, at, fd, to, n, flags), STORE, FD, NOTHING)
-WRAP(int, fsync, (int fd), (fd), STORE, FD, NOTHING)
-WRAP(int, fdatasync, (int fd), (fd), STORE, FD, NOTHING)
+WRAP_AS(int, fsync, (int fd), unflushed(fd), STORE, FD, NOTHING)
+WRAP_AS(int, fdatasync, (int fd), unflushed(fd), STORE, FD, NOTHING)
 WRAP(int, ftruncate64, (int fd, off64_t size), (fd, size), STORE, FD, NOTHING)
 WRAP(int, truncate64, (const char *path, off64_t size), (path, size), STORE, PATH, NOTHING)
 WRAP(int, rename, (const char *from, const char *path), (from, path), STORE, PATH, NOTHING)

@@ -20,9 +20,8 @@ STOP = KeyboardInterrupt
 
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
-    """Many units; and no waiting for the disk, which matters to those only that lose their power."""
+    """Many units."""
     monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 3000)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-import os
 import random
 
 import pytest
@@ -19,11 +18,10 @@ from slmtok.shards import pack, writer
 
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
-    """Many units, small files too; and no waiting for the disk."""
+    """Many units, small files too."""
     monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 3000)
     monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
     monkeypatch.setattr(writer, "CHECKPOINT_SECONDS", 0)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def pieces(data, least, most):
