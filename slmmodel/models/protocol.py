@@ -6,7 +6,7 @@ Letters: B batch size, T sequence length, V vocabulary size, V' padded vocabular
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, get_args
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from slmmodel.calls import explains_calls
+from slmmodel.checks import refuse_column
 from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name
 from slmmodel.models.config import ModelConfig
 from slmmodel.torch_state import own_torch_state
@@ -97,6 +98,12 @@ def check_batch(ids: object, n_vocab: int) -> None:
 
 def _no_batch(given: object) -> WrongType:
     """The error for ids in another form, with the expression that makes a batch of them."""
+    # A batch of several sequences has two dimensions, one sequence has one.
+    held = given.get("input_ids") if isinstance(given, Mapping) else None
+    one = {Tensor: "{}[None]", list: "torch.tensor([{}])"}.get(type(held), "{}")
+    many = "torch.tensor({})" if isinstance(held, list) else "{}"
+    is_one = getattr(held, "ndim", None) == 1 or (isinstance(held, list) and held and isinstance(held[0], int))
+    refuse_column(given, "{0}, or {0}[None] of one sequence" if held is None else one if is_one else many)
     ids, dims = "torch.tensor(ids).long()", getattr(given, "ndim", None)
     if isinstance(given, Tensor):
         fact = f"ids are {str(given.dtype).removeprefix('torch.')} of shape {list(given.shape)}"
