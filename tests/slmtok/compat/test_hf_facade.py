@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import re
 import sys
 from typing import Any
 
@@ -195,3 +196,18 @@ def test_a_short_text_takes_few_calls_of_python(hf: HFTokenizer) -> None:
     finally:
         sys.setprofile(None)
     assert calls <= 60, calls
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_chat_template_has_a_call_that_works(bpe400: slmtok.Tokenizer, is_named: bool) -> None:
+    tok = bpe400.with_special("user", "<|user|>") if is_named else bpe400
+    with pytest.raises(AttributeError, match="apply_chat_template is not offered") as caught:
+        as_hf(tok).apply_chat_template([{"role": "user", "content": "hi"}], tokenize=False)
+    *first, call = re.search(r"language; (.*) builds a chat", str(caught.value))[1].split("; ")  # type: ignore[index]
+    assert bool(first) is not is_named
+    names: dict[str, Any] = {"tok": tok, "slmtok": slmtok, "text": "hi"}
+    for line in first:
+        exec(line, names)
+    ids = eval(call, names).ids
+    assert ids[0] == names["tok"].specials["user"]
+    assert tok.decode(ids[1:]) == "hi"
