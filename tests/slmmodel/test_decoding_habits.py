@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ VALUES: list[dict[str, Any]] = [
     {"output_scores": True},
     {"seed": 3},
 ]
-RUNS = {"run": lambda: slmmodel.load("run"), "app": lambda: app.load("run")}
+RUNS: dict[str, Callable[[], Any]] = {"run": lambda: slmmodel.load("run"), "app": lambda: app.load("run")}
 PROMPTS = {"run": [260, 261], "app": "once"}
 
 
