@@ -90,7 +90,8 @@ class TextRun:
         if not isinstance(choices, Iterable):
             fact = f"choices is a list of str, not {type(choices).__name__} {choices!r}"
             raise WrongType(fact, fix=f"choices=[{str(choices)!r}]")
-        check_options(options, ("prompt", "assistant", "regex", "overflow"))
+        own = {"max_new_tokens": max_new_tokens, "assistant": assistant, "choices": choices, "regex": regex}
+        check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own})
         given = {"choices": choices or None, "regex": regex or None, **options}
         meant = int_meant(max_new_tokens, 256)
         ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=meant, assistant=assistant, **given))

@@ -6,6 +6,7 @@ import difflib
 import errno
 import operator
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Set
@@ -151,6 +152,19 @@ def check_type(name: str, value: object, kind: type, fix: str) -> None:
 _NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")
 
 
+COLUMNS = ("input_ids", "labels", "attention_mask", "token_type_ids")
+"""Names of the tensors of a batch, which iterating over one gives."""
+
+
+def refuse_column(ids: object, call: str) -> None:
+    """Raises `WrongType` for the name of a column of a batch, and for a batch itself; `call` takes the ids in `{}`."""
+    if isinstance(ids, str) and ids in COLUMNS:
+        fact = f"{ids!r} is the name of a column of a batch, not its ids"
+        raise WrongType(fact, limit="a batch is a dict of tensors by name", fix=call.format("batch['input_ids']"))
+    if isinstance(ids, Mapping) and "input_ids" in ids:
+        raise WrongType(f"ids are a {type(ids).__name__} of columns", fix=call.format("batch['input_ids']"))
+
+
 def check_ids(
     ids: object, of_text: str = "tok.encode_list(text), with the tokenizer of the run", call: str = "call(each)"
 ) -> list[int]:
@@ -158,6 +172,7 @@ def check_ids(
 
     `of_text` is the fix for a text, or a list of them; `call`, of the row `each`, is repeated for each of several rows.
     """
+    refuse_column(ids, re.sub(r"\beach\b", "{}", call, count=1))
     if isinstance(ids, str | bytes | os.PathLike):
         raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
     refuse_masked(ids)

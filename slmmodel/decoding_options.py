@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from slmmodel.calls import unknown_option
+from slmmodel.calls import MAX_SHOWN, unknown_option, written_keywords
 from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
 from slmmodel.errors import Argument, OptionError, WrongType, first_fault, unknown_name
+from slmmodel.foreign_decoding import HABITS, Decoding, as_own_decoding
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -153,21 +154,75 @@ class DecodingOptions(SamplingOptions):
     )
 
 
-def check_options(given: Mapping[str, Any], others: Sequence[str]) -> None:
-    """Raises `WrongType` for the keywords of `generate` that are no option of decoding, nor one of `others`."""
+def check_options(given: Mapping[str, Any], others: Sequence[str], call: Mapping[str, Any]) -> None:
+    """Raises `WrongType` for the keywords of `generate` that are no option of decoding, nor one of `others`.
+
+    call: the prompt by its name, and the arguments that are not in `given`; the fix of several options repeats them.
+    """
     known = dict.fromkeys((*others, *DecodingOptions.model_fields))
     wrong = {name: unknown_option("generate", name, value, known) for name, value in given.items() if name not in known}
     if not wrong:
         return
-    if given.get("do_sample") and "num_beams" in wrong:
-        # Together they are a beam search whose extensions are drawn.
-        wrong["num_beams"].fix = f"beam_sample={given['num_beams']!r}"
-        wrong["do_sample"].fix = "leave it out, since beam_sample draws"
     error = next(iter(wrong.values()))
     if len(wrong) > 1:
         error.fact = f"generate() has no options {', '.join(map(repr, wrong))}"
-        error.fix = "; ".join(f"for {name} {each.fix}" for name, each in wrong.items())
+    (name, prompt), *more = call.items()
+    keywords = {**{name: value for name, value in more if _is_changed(name, value)}, **given}
+    prose, idle = [], {}
+    for wrong_name, each in wrong.items():
+        if wrong_name in HABITS:
+            continue
+        value, text = keywords.pop(wrong_name), str(each.fix)
+        near = text.partition("=")[0]
+        if near in known and near not in keywords and text == f"{near}={value!r}":
+            # A misspelling.
+            keywords[near] = value
+        elif text == "leave it out":
+            idle[wrong_name] = "nothing here stands for it"
+        else:
+            prose.append(f"for {wrong_name} {text}" if len(wrong) > 1 else text)
+    meant = as_own_decoding(keywords)
+    meant.left_out |= idle
+    ours = {option: value for option, value in keywords.items() if option not in HABITS}
+    is_alone = len(wrong) == 1 and all(meant.options.get(option, wrong) is value for option, value in ours.items())
+    if len(prose) == len(wrong):
+        error.fix = "; ".join(prose)
+    elif not is_alone or meant.n > 1:
+        error.fix = "; ".join([_one_call(name, prompt, meant), *prose])
+    elif {*wrong} <= {*HABITS}:
+        changed = {option: value for option, value in meant.options.items() if option not in ours}
+        reason = next(iter(meant.left_out.values()), "")
+        counted = ", which does not count the prompt" if meant.had_prompt else ""
+        error.fix = ", ".join(written_keywords(**changed)) + counted or f"leave it out: {reason}"
     raise error
+
+
+def _is_changed(name: str, value: object) -> bool:
+    """Whether an argument of `generate` is another than without it."""
+    default = DecodingOptions.model_fields[name].default if name in DecodingOptions.model_fields else None
+    return value not in (None, "", ()) and (name in _ASSISTANT or value != default)
+
+
+_ASSISTANT = ("assistant",)
+"""A run, which is not compared."""
+
+
+def _one_call(name: str, prompt: object, meant: Decoding) -> str:
+    """The call of `generate` with options in our words, and which options it leaves out, with the reason."""
+    shown = next(iter(written_keywords(prompt=prompt)), "prompt=").partition("=")[2]
+    shown = shown if len(shown) <= MAX_SHOWN and shown != "prompt" else name
+    options = dict(meant.options)
+    first = options.pop("seed", 0) if meant.n > 1 else 0
+    words = written_keywords(**options) + ["seed=seed"] * (meant.n > 1)
+    call = f"run.generate({', '.join([shown, *words])})"
+    if meant.n > 1:
+        seeds = f"{first}, {first + meant.n}" if first else f"{meant.n}"
+        call = f"[{call} for seed in range({seeds})]"
+    reasons: dict[str, list[str]] = {}
+    for left_out, reason in meant.left_out.items():
+        reasons.setdefault(reason, []).append(left_out)
+    without = [f"without {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    return "; ".join([call, *without, *["max_new_tokens does not count the prompt"] * meant.had_prompt])
 
 
 class SampleConfig(DecodingOptions):

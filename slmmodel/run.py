@@ -179,7 +179,8 @@ class Run:
 
         Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
-        check_options(options, ("ids", "assistant", "overflow"))
+        call = {"ids": ids, "max_new_tokens": max_new_tokens, "overflow": overflow, "assistant": assistant}
+        check_options(options, ("ids", "assistant", "overflow"), call)
         given = {"overflow": overflow} if overflow != "stop" else {}
         meant = int_meant(max_new_tokens, 256)
         words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **options)

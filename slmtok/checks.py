@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
-from slmtok.record_texts import map_call, text_in, texts_in
+from slmtok.record_texts import map_call, text_in, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
@@ -229,6 +229,8 @@ def _call_of_many(x: object) -> str | None:
     first = next(iter(x), None) if isinstance(x, Iterable) and not isinstance(x, Mapping) else None
     if isinstance(first, (str, *BYTES_LIKE)):
         return "tok.encode_batch(texts)"
+    if rows := texts_of_rows(first):
+        return f"tok.encode_batch([{rows}])"
     return "tok.decode(ids)" if type(first) is int and isinstance(x, Sequence) else None
 
 
@@ -307,10 +309,12 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
         return "tok.decode(ids)"
     if are_ids(text):
         return "tok.decode_batch(ids)"
-    if isinstance(text, (list, tuple)) and text and all(isinstance(each, str) for each in text):
-        if not any(char.isspace() for each in text for char in each):
-            return f"tok.{call}([' '.join(words) for words in rows])"
-        return f"tok.{call}([text for row in rows for text in row])"
+    row = text.tolist() if hasattr(text, "tolist") else text
+    words = [*row] if isinstance(row, (list, tuple)) else []
+    if words and all(isinstance(each, str) and not any(map(str.isspace, each)) for each in words):
+        return f"tok.{call}([' '.join(words) for words in rows])"
+    if rows := texts_of_rows(text):
+        return f"tok.{call}([{rows}])"
     if isinstance(text, Mapping):
         return f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
     if is_missing(text):

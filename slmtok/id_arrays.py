@@ -65,6 +65,9 @@ _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 _ID_COLUMNS = ("input_ids", "ids", "token_ids", "tokens", "labels")
 """Names of columns with ids, the first one found is meant."""
+_ENCODED_COLUMNS = ("input_ids", "attention_mask", "token_type_ids", "labels")
+"""Names of the columns of encoded texts, which iterating over them gives."""
+_INPUT_IDS = "encoded['input_ids']"
 
 
 def _call_with_ids(holder: object, call: str = "tok.decode({})") -> str | None:
@@ -154,6 +157,9 @@ def _check_lazy_row(ids: object, call: str) -> Any:
             return ids if ids.dtype.str in _TAKEN else _widened(ids)
     if isinstance(ids, Ragged):
         raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
+    if isinstance(ids, str) and ids in _ENCODED_COLUMNS:
+        fix = f"tok.decode_batch({_INPUT_IDS}), or {call.format(_INPUT_IDS)} of one text"
+        raise WrongType(f"{ids!r} is the name of a column of a batch, not its ids", fix=fix)
     if isinstance(ids, _TEXT):
         is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
         fix = "list(map(int, ids.split()))" if is_ids else _TEXT_FIX

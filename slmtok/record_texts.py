@@ -31,6 +31,22 @@ def texts_in(
     return _for_each(text, variable, brackets=brackets)
 
 
+def texts_of_rows(row: object) -> str | None:
+    """The texts of rows without names, of which one is given as a list or an array; None where it holds no text.
+
+    Of numbers beside one text in each row that text, of several texts all of them.
+    """
+    values = row.tolist() if hasattr(row, "tolist") else row
+    if not isinstance(values, (list, tuple)):
+        return None
+    columns = [index for index, value in enumerate(values) if isinstance(value, (str, bytes))]
+    if len(columns) == 1 < len(values):
+        return f"row[{columns[0]}] for row in rows"
+    if len(columns) == len(values) > 0:
+        return "text for row in rows for text in row"
+    return "text for row in rows for text in row if isinstance(text, str)" if columns else None
+
+
 def is_counted(item: object) -> bool:
     """Whether an item is a text and how often it occurs."""
     if not isinstance(item, tuple) or len(item) != 2:

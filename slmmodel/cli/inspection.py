@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from slmmodel.checkpoint import RunFolder, read_train_state, runs_in, verify_sums
+from slmmodel.checkpoint import RunFolder, known_runs, read_train_state, runs_in, verify_sums
 from slmmodel.checks import missing_path, similar_name
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.result_files import load_certificate
 from slmmodel.cli.text import Text
-from slmmodel.errors import MissingInput, OptionError, SlmmodelError, suggestion
+from slmmodel.errors import MAX_LISTED, MissingInput, OptionError, SlmmodelError, UnknownName, suggestion
 from slmmodel.hardware import refuse_type_of_device
 from slmmodel.sizes import format_bytes, format_time
 from slmmodel.versions import package_version
@@ -87,6 +87,8 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         raise missing_path(subject, shlex.join(["slm", "info", *words]))
     more_words = "" if on is None else f" --on {shlex.quote(on)}"
     is_encoding = names_tokenizer(subject)
+    if subject not in PRESETS and near_preset is None and not is_encoding and on is None:
+        _refuse_no_run(subject, path.parent)
     other = f"slmtok info {subject} for the tokenizer" if is_encoding else "a run folder or vocab.json that exists"
     chosen = preset(subject, f"slm info {{}}{more_words}, or {other}")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
@@ -97,6 +99,19 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     ]
     training, training_rows = _training_cost(chosen, on)
     return _describe_model(subject, chosen.config(), diagram, {**more, **training}, [*rows, *training_rows])
+
+
+def _refuse_no_run(subject: str, folder: Path) -> None:
+    """Raises `UnknownName` for a name that is no preset, if the folder has runs: one of these is meant."""
+    from slmmodel.models.presets import PRESETS
+
+    if runs := runs_in(folder):
+        raise UnknownName(
+            f"{subject!r} is neither a run nor a preset",
+            limit=f"{known_runs(folder)}; presets: {', '.join(PRESETS)}",
+            fix=", or ".join(f"slm info {shlex.quote(run)}" for run in runs[:MAX_LISTED]),
+            option="subject",
+        )
 
 
 def _not_planned(subject: str, on: str) -> OptionError:

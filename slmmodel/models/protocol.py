@@ -6,7 +6,7 @@ Letters: B batch size, T sequence length, V vocabulary size, V' padded vocabular
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast, get_args
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from slmmodel.calls import explains_calls
+from slmmodel.checks import refuse_column
 from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name
 from slmmodel.models.config import ModelConfig
 from slmmodel.torch_state import own_torch_state
@@ -107,6 +108,7 @@ def check_batch(ids: object, n_vocab: int) -> None:
 
 def _no_batch(given: object) -> WrongType:
     """The error for ids in another form, with the expression that makes a batch of them."""
+    _refuse_column(given)
     limit = "an int64 tensor [batch, columns]"
     texts = [given] if isinstance(given, str) else given
     if isinstance(texts, list | tuple) and texts and all(isinstance(each, str) for each in texts):
@@ -133,6 +135,16 @@ def _no_batch(given: object) -> WrongType:
         fact, dims = f"{fact}, and not integers" if dims else fact, None
     fix = {1: f"{form}[None]", 2: form}.get(dims or 0, "torch.tensor([ids]), with the list ids of one text")
     return WrongType(fact, limit=limit, fix=fix)
+
+
+def _refuse_column(given: object) -> None:
+    """Raises the error for a batch of several columns, or the name of one, in the place of its ids."""
+    # A batch of several sequences has two dimensions, one sequence has one.
+    held = given.get("input_ids") if isinstance(given, Mapping) else None
+    one = {Tensor: "{}[None]", list: "torch.tensor([{}])"}.get(type(held), "{}")
+    many = "torch.tensor({})" if isinstance(held, list) else "{}"
+    is_one = getattr(held, "ndim", None) == 1 or (isinstance(held, list) and held and isinstance(held[0], int))
+    refuse_column(given, "{0}, or {0}[None] of one sequence" if held is None else one if is_one else many)
 
 
 def _holds_integers(numbers: Tensor) -> bool:

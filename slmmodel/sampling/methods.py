@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import Argument, Fix, OptionError
+from slmmodel.foreign_decoding import BEAM_OPTIONS, BEAM_SAMPLE_OPTIONS, DRAWING
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation
 from slmmodel.sizes import round_up
@@ -53,18 +54,12 @@ def _dola(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int)
 
 
 METHODS: dict[str, Method] = {
-    "beam": Method(
-        _beam, draws=False, options=("beam_groups", "diversity_penalty", "length_penalty", "early_stopping")
-    ),
-    "beam_sample": Method(_beam_sample, draws=True, options=("length_penalty", "early_stopping")),
+    "beam": Method(_beam, draws=False, options=BEAM_OPTIONS),
+    "beam_sample": Method(_beam_sample, draws=True, options=BEAM_SAMPLE_OPTIONS),
     "contrastive": Method(_contrastive, draws=False, options=("contrastive_k",)),
     "dola": Method(_dola, draws=True),
 }
 """By the option that selects it, with any value but its default."""
-DRAWING = ("temperature", "top_k", "top_p", "min_p")
-"""Options that only draws obey."""
-
-
 ASSISTANT_OPTIONS = ("lookahead",)
 
 

@@ -18,7 +18,7 @@ from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refus
 from slmtok.errors import OptionError, WrongType
 from slmtok.foreign_options import closest, nearest_name
 from slmtok.id_arrays import byte_spans
-from slmtok.record_texts import map_call, texts_in
+from slmtok.record_texts import map_call, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged
@@ -538,6 +538,8 @@ def _check_text(text: object, name: str, index: int) -> str:
             if isinstance(text, (list, tuple))
             else f"hf({ALL_TEXTS})"
             if is_missing(text)
+            else f"hf([{rows}])"
+            if (rows := texts_of_rows(text))
             else "leave it out, or str(it)",
         )
     return text

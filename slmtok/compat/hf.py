@@ -142,7 +142,7 @@ _REFUSED = {
     "no_truncation": _STATE,
     "add_tokens": _ADDED,
     "add_special_tokens": _ADDED,
-    "apply_chat_template": "a template language; tok.encode_segments([Special('user'), text]) builds a chat from parts",
+    "apply_chat_template": "a template language; {} builds a chat from parts",
     "encode_plus": _CALL,
     "batch_encode_plus": _CALL,
     "from_pretrained": "a constructor; as_hf(slmtok.load('tok.json')) opens a tokenizer",
@@ -155,9 +155,12 @@ _UNSET_IN_SAVE = ("legacy_format", "filename_prefix", "push_to_hub")
 """Options of `save_pretrained` in transformers that programs pass without a value."""
 
 
-def _not_offered(name: str) -> AttributeError:
+def _not_offered(name: str, tok: Tokenizer | None = None) -> AttributeError:
+    """The error for a name of the other library; `tok` is the tokenizer of the object."""
+    named = "" if tok is None or "user" in tok.specials else "tok = tok.with_special('user', '<|user|>'); "
+    instead = _REFUSED[name].replace("{}", f"{named}tok.encode_segments([slmtok.Special('user'), text])")
     # Without an object Python suggests no other name.
-    return AttributeError(f"{name} is not offered: it is {_REFUSED[name]}", name=name, obj=None)
+    return AttributeError(f"{name} is not offered: it is {instead}", name=name, obj=None)
 
 
 class _NamesRefused(type):
@@ -221,7 +224,7 @@ class HFTokenizer(metaclass=_NamesRefused):
 
     def __getattr__(self, name: str) -> Any:
         if name in _REFUSED:
-            raise _not_offered(name)
+            raise _not_offered(name, self.__dict__.get("_tok"))
         meant = None if name.startswith("_") else suggestion(name, dir(type(self)))
         hint = f"; did you mean {meant!r}?" if meant else ""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")

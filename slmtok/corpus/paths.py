@@ -24,6 +24,7 @@ from slmtok.corpus.globs import matches
 from slmtok.errors import MissingInput, Setting, Unreadable, WrongType
 from slmtok.files import local_path, missing_input, refuse_text, similar_file
 from slmtok.options import OTHER_DOMAIN, ReadOptions
+from slmtok.record_texts import texts_of_rows
 
 STDIN = "-"
 """The path that means standard input."""
@@ -55,7 +56,9 @@ def expand(
         raise MissingInput("the list of paths is empty", fix="name a file, a folder or a glob")
     for index, argument in enumerate(arguments, 1):
         if not isinstance(argument, (str, os.PathLike)):
-            fix = "slmtok.Texts([tok.decode(ids)]) for the text of ids" if are_ids([argument]) else _TEXTS_FIX
+            rows = texts_of_rows(argument)
+            fix = f"slmtok.Texts({rows})" if rows else _TEXTS_FIX
+            fix = "slmtok.Texts([tok.decode(ids)]) for the text of ids" if are_ids([argument]) else fix
             raise WrongType(f"corpus path {index} is {type(argument).__name__}, not str or Path", fix=fix)
     named = {os.fspath(argument) for argument in arguments}
     return [file for argument in arguments for file in _expand_one(os.fspath(argument), exclude, named)]

@@ -20,7 +20,7 @@ from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import is_counted, texts_in
+from slmtok.record_texts import is_counted, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
@@ -242,14 +242,18 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
         fix = "pass a list of paths, not an iterator"
     elif are_ids(text):
         fix = "slmtok.Texts(tok.decode_batch(ids))"
-    elif hasattr(text, "__index__") and not isinstance(text, bool):
+    elif hasattr(text, "tolist") and (rows := texts_of_rows(text)):
+        fix = f"slmtok.Texts({rows})"
+    elif type(text.tolist() if hasattr(text, "tolist") else text) is int:
         fix = "slmtok.Texts([tok.decode(ids)]) for the text of ids, or str(it) for its digits"
     elif inspect.isgeneratorfunction(text):
         fix = f"slmtok.Texts({_call_of(text)})"
     elif is_counted(text):
         fix = "slmtok.Texts(text for text, n in rows for _ in range(n))"
     elif isinstance(text, (list, tuple)):
-        fix = "slmtok.Texts(text for row in rows for text in row)"
+        fix = f"slmtok.Texts({texts_of_rows(text) or 'text for row in rows for text in row'})"
+    elif getattr(text, "ndim", 0):
+        fix = "give texts: the array holds none"
     else:
         fix = f"slmtok.Texts({PRESENT_TEXTS})" if is_missing(text) else "leave it out, or str(it)"
     return WrongType(f"text {index} is {type_shown(text)}, not str or bytes", fix=fix)

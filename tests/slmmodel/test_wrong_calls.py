@@ -242,3 +242,26 @@ def test_names_of_other_libraries_for_data(inside: Path, name: str, call: str) -
 )
 def test_a_fix_repeats_the_number_that_a_value_spells(inside: Path, call: str, fix: str) -> None:
     assert fix in fix_of(lambda: eval(call, {"app": app, "slmmodel": slmmodel}))
+
+
+def test_the_name_of_a_column_is_no_tensor(inside: Path) -> None:
+    """Unpacking a dict gives its keys: `x, y = dataset[0]`."""
+    run: Any = slmmodel.load("run")
+    item = {"input_ids": torch.tensor([20, 21]), "labels": torch.tensor([21, 22])}
+    batch = {name: tensor[None] for name, tensor in item.items()}
+    named = r"^'input_ids' is the name of a column of a batch, not its ids\n"
+    x, _ = item
+    with pytest.raises(WrongType, match=named) as caught:
+        run.model(x)
+    many, _, one = str(caught.value.fix).partition(", or ")
+    expected = run.model(batch["input_ids"]).logits
+    assert torch.equal(run.model(eval(many, {"batch": batch})).logits, expected)
+    assert torch.equal(run.model(eval(one.removesuffix(" of one sequence"), {"batch": item})).logits, expected)
+    for given in (x, item):
+        for call in (run.score, lambda ids: run.generate(ids, max_new_tokens=1)):
+            assert len(eval(fix_of(lambda call=call, given=given: call(given)), {"run": run, "batch": item})) == 1  # type: ignore[misc]
+    lists: dict[str, Any] = {"input_ids": [[20, 21]]}
+    for whole in (item, batch, lists, {"input_ids": [20, 21]}):
+        with pytest.raises(WrongType, match=r"^ids are a dict of columns\n") as caught:
+            run.model(whole)
+        assert torch.equal(run.model(eval(str(caught.value.fix), {"batch": whole, "torch": torch})).logits, expected)

@@ -334,3 +334,34 @@ def test_files_with_different_keys_are_counted_apart(tok: slmtok.Tokenizer, give
     Path("b.tsv").write_text("id\tbody\n1\tthe cat ran\n")
     fix = refused(lambda: slmtok.count(["a.jsonl", "b.tsv"], **given), MalformedRecord).partition(", which")[0]
     assert eval(fix, {"slmtok": slmtok})[-1].documents == 2
+
+
+@pytest.mark.parametrize("form", [np.ndarray.tolist, list, lambda table: table], ids=["lists", "rows", "array"])
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        (np.array([["a cat"], ["a dog"]], dtype=object), ["a cat", "a dog"]),
+        (np.array([["a cat", "the dog"], ["a fox", "the cow"]]), ["a cat", "the dog", "a fox", "the cow"]),
+        (np.array([[1, "a cat"], [2, "a dog"]], dtype=object), ["a cat", "a dog"]),
+        (np.array([[1, "a cat", "a dog"]], dtype=object), ["a cat", "a dog"]),
+    ],
+)
+def test_rows_of_a_table_have_texts(tok: slmtok.Tokenizer, table: Any, texts: list[str], form: Any) -> None:
+    rows = form(table)
+    names = {"rows": rows, "tok": tok, "hf": as_hf(tok), "slmtok": slmtok}
+    for corpus in (slmtok.Texts(rows), rows):
+        fix = refused(lambda corpus=corpus: slmtok.count(corpus), WrongType).removeprefix(
+            "to train on texts instead of files: "
+        )
+        assert [str(text) for text in eval(fix, names)] == texts
+    fix = refused(lambda: tok.encode_batch(rows), WrongType)
+    assert tok.decode_batch(eval(fix, names)) == texts
+    if form is not np.ndarray.tolist:
+        fix = refused(lambda: as_hf(tok)(rows), WrongType)
+        assert as_hf(tok).batch_decode(eval(fix, names)["input_ids"], skip_special_tokens=True) == texts
+
+
+def test_an_array_of_numbers_is_no_text() -> None:
+    assert (
+        refused(lambda: slmtok.count(slmtok.Texts(np.zeros((2, 3)))), WrongType) == "give texts: the array holds none"
+    )

@@ -18,7 +18,7 @@ import pytest
 
 import slmtok
 from slmtok import errors
-from slmtok.compat import nanochat, rustbpe
+from slmtok.compat import as_hf, nanochat, rustbpe
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
 
@@ -280,3 +280,18 @@ def test_ids_are_not_read_from_the_header_of_a_file(
             assert tok.decode(read, skip_special=True).startswith(STORIES[0])
     begun = tok.decode(whole[2048:2060])
     assert begun == tok.decode(ids[2048:2060]) == tok.decode(np.array(whole[2048:])[:12])
+
+
+def test_the_name_of_a_column_is_no_sequence_of_ids(tok: slmtok.Tokenizer) -> None:
+    encoded = as_hf(tok)(["a cat", "a dog"], add_special_tokens=False)
+    for ids in encoded:
+        for call in (tok.decode, as_hf(tok).decode):
+            with pytest.raises(
+                errors.WrongType, match=f"^{ids!r} is the name of a column of a batch, not its ids\n"
+            ) as caught:
+                call(ids)
+            many, _, one = str(caught.value.fix).partition(", or ")
+            assert eval(many, {"tok": tok, "encoded": encoded}) == ["a cat", "a dog"]
+            assert eval(one.removesuffix(" of one text"), {"tok": tok, "encoded": as_hf(tok)("a cat")}).endswith(
+                "a cat"
+            )

@@ -209,3 +209,11 @@ def test_a_text_in_the_place_of_its_path(here: Path) -> None:
     with pytest.raises(MissingFile) as caught:
         app.train("Once upon a time there was a fox.", tokenizer="tok.json", output="new")
     assert caught.value.fix == "slmtok.Texts([text]), if it is a text; else check the name"
+
+
+def test_a_name_that_is_nothing_gets_the_runs_of_the_folder(slm, here):
+    err = slm("info", "step-10", code=2).err
+    assert "error: 'step-10' is neither a run nor a preset\n" in err
+    runs = fix_of(err).split(", or ")
+    assert "slm info run" in runs
+    slm(*runs[0].split()[1:], code=0)

@@ -306,7 +306,7 @@ CASES = {
         "fix:   name packed data: slmtok pack texts -t data/tok.json --val none -o DIR, if it is text\n",
     ),
     "train data -o r --preset nothing": (2, "fix:   use one of them\n"),
-    "info nothing": (2, "fix:   slm info PRESET, or a run folder or vocab.json that exists\n"),
+    "info nothing": (2, "fix:   slm info run, or slm info run2\n"),
     "sample run run2 --max-new 1": (0, "note: 'run2' is also a run; the prompt is its name: slm sample run2 samples"),
     "info --on cuda": (2, "fix:   --on h100 or another of them, with a preset; --device of slm train, eval and sample"),
     "info run --on gpu": (2, "error: --on plans training on a device of a known speed, and 'gpu' is a type of device"),

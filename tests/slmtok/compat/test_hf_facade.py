@@ -195,3 +195,18 @@ def test_a_short_text_takes_few_calls_of_python(hf: HFTokenizer) -> None:
     finally:
         sys.setprofile(None)
     assert calls <= 60, calls
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_chat_template_has_a_call_that_works(bpe400: slmtok.Tokenizer, is_named: bool) -> None:
+    tok = bpe400.with_special("user", "<|user|>") if is_named else bpe400
+    with pytest.raises(AttributeError, match="apply_chat_template is not offered") as caught:
+        as_hf(tok).apply_chat_template([{"role": "user", "content": "hi"}], tokenize=False)
+    *first, call = str(caught.value).partition("language; ")[2].removesuffix(" builds a chat from parts").split("; ")
+    assert bool(first) is not is_named
+    names: dict[str, Any] = {"tok": tok, "slmtok": slmtok, "text": "hi"}
+    for line in first:
+        exec(line, names)
+    ids = eval(call, names).ids
+    assert ids[0] == names["tok"].specials["user"]
+    assert tok.decode(ids[1:]) == "hi"

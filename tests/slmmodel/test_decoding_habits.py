@@ -1,0 +1,159 @@
+"""Options of decoding as Hugging Face has them: the fix is one call, which has the meaning of all of them together."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slmmodel
+import slmtok
+from slmmodel import app
+from slmmodel.errors import WrongType
+from slmmodel.foreign_decoding import HABITS
+
+TEXTS = [f"once upon a time there was a little fox. the fox saw tree {number}." for number in range(60)]
+SHAPE = {"model.d_model": 32, "model.n_layers": 1, "model.n_heads": 2, "model.n_kv_heads": 2, "model.seq_len": 32}
+VALUES: list[dict[str, Any]] = [
+    *({"do_sample": value} for value in (True, False)),
+    *({"num_beams": value} for value in (1, 4)),
+    {"num_beam_groups": 2},
+    {"penalty_alpha": 0.6},
+    *({"temperature": value} for value in (0, 0.7, None)),
+    *({"top_k": value} for value in (0, 5)),
+    {"top_p": 0.9},
+    {"typical_p": 0.9},
+    *({"early_stopping": value} for value in (True, False)),
+    {"length_penalty": 2.0},
+    {"diversity_penalty": 0.3},
+    {"repetition_penalty": 1.2},
+    {"no_repeat_ngram_size": 3},
+    *({"num_return_sequences": value} for value in (1, 3)),
+    {"n": 2},
+    {"greedy": True},
+    {"max_length": 5},
+    {"min_length": 2},
+    {"max_tokens": 4},
+    {"max_new_tokens": 4},
+    {"pad_token_id": 1},
+    {"bos_token_id": 1},
+    *({"eos_token_id": value} for value in (2, [2, 3], None)),
+    {"bad_words_ids": [[5], [6]]},
+    {"attention_mask": None},
+    {"use_cache": True},
+    {"return_dict_in_generate": True},
+    {"output_scores": True},
+    {"seed": 3},
+]
+RUNS: dict[str, Callable[[], Any]] = {"run": lambda: slmmodel.load("run"), "app": lambda: app.load("run")}
+PROMPTS = {"run": [260, 261], "app": "once"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two steps in `run`."""
+    folder = tmp_path_factory.mktemp("decoding")
+    tok = slmtok.train(slmtok.Texts(TEXTS), vocab_size=290)
+    (folder / "text.txt").write_text("\n".join(TEXTS))
+    slmtok.pack(folder / "text.txt", tok, folder / "data", document="line", val="hash:20%")
+    settings = {**SHAPE, "run.batch_tokens": 128}
+    slmmodel.train(
+        folder / "data", preset="cpu-demo", budget="steps=2", output=folder / "run", settings=settings, device="cpu"
+    )
+    return folder
+
+
+@pytest.fixture
+def inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(place)
+    return place
+
+
+def _pasted(run: Any, prompt: Any, fix: str, given: dict[str, Any]) -> Any:
+    """What the fix gives: a call, or options of one, in the place of those that are wrong."""
+    code = re.split(r"; (?:without |max_new_tokens |for )", fix)[0]
+    if "run.generate(" in code:
+        return eval(code, {"run": run})
+    code = "" if code.startswith("leave it out: ") else code.removesuffix(", which does not count the prompt")
+    kept = {name: value for name, value in given.items() if name in ("temperature", "top_k", "top_p", "seed")}
+    kept |= {name: given[name] for name in given.keys() - {*HABITS} - {"typical_p"} if given[name] is not None}
+    return run.generate(prompt, **{"max_new_tokens": 4, **kept, **eval(f"dict({code})")})
+
+
+def _answered(run: Any, prompt: Any, given: dict[str, Any]) -> str | None:
+    """The fix of a call whose options are not all ours; None where it is right."""
+    try:
+        run.generate(prompt, **given)
+    except WrongType as error:
+        assert str(error).startswith("generate() has no option"), (given, str(error))
+        return str(error.fix)
+    except slmmodel.errors.SlmmodelError:
+        # Two of our own options contradict each other.
+        assert not {*given} & {*HABITS}, given
+    return None
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_the_fix_of_two_options_is_a_call(inside: Path, kind: str) -> None:
+    run, prompt = RUNS[kind](), PROMPTS[kind]
+    failed = []
+    for first, second in itertools.combinations(VALUES, 2):
+        given = {**first, **second}
+        if not {*given} & {"max_length", "max_tokens"}:
+            given["max_new_tokens"] = 4
+        if {*given} & {*HABITS} and (fix := _answered(run, prompt, given)) is not None:
+            try:
+                assert _pasted(run, prompt, fix, given)
+            except Exception as error:
+                failed.append((given, fix, str(error)))
+    assert not failed, "\n".join(map(str, failed))
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        (
+            {"do_sample": False, "num_beams": 2, "max_new_tokens": 4},
+            "run.generate('once', max_new_tokens=4, beam=2); without do_sample: beam draws nothing",
+        ),
+        (
+            {"do_sample": True, "num_beams": 4, "temperature": 0.7},
+            "run.generate('once', temperature=0.7, beam_sample=4); without do_sample: beam_sample draws",
+        ),
+        (
+            {"num_beams": 4, "temperature": 0.7},
+            "run.generate('once', beam=4); without temperature: beam draws nothing",
+        ),
+        (
+            {"do_sample": True, "max_length": 5, "pad_token_id": 0, "eos_token_id": 2, "top_k": 0},
+            "run.generate('once', top_k=0, stop_ids=(2,), max_new_tokens=5); "
+            "without pad_token_id: the vocabulary of the run has the special ids; "
+            "without do_sample: it draws by default; max_new_tokens does not count the prompt",
+        ),
+        (
+            {"do_sample": True, "num_return_sequences": 3, "seed": 2},
+            "[run.generate('once', seed=seed) for seed in range(2, 5)]; without do_sample: it draws by default",
+        ),
+        (
+            {"do_sample": True, "stop": ".", "temprature": 0.5},
+            "run.generate('once', temperature=0.5); without do_sample: it draws by default; for stop stop_ids=(2,) "
+            "ends at an id; to end at a text, cut the new one: text.partition('.')[0]",
+        ),
+        ({"do_sample": True}, "leave it out: it draws by default"),
+        ({"do_sample": False}, "temperature=0"),
+        ({"do_sample": False, "temperature": 0.7}, "run.generate('once', temperature=0)"),
+        (
+            {"num_beam_groups": 2, "num_beams": 1},
+            "run.generate('once'); without num_beams: 1 is no beam search; "
+            "without num_beam_groups: only a search with beam obeys it",
+        ),
+    ],
+)
+def test_options_together_mean_one_call(inside: Path, given: dict[str, Any], fix: str) -> None:
+    run = app.load("run")
+    assert _answered(run, "once", given) == fix
+    assert _pasted(run, "once", fix, given)
