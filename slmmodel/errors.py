@@ -353,7 +353,7 @@ def _near_setting(name: str, known: Collection[str]) -> str | None:
 def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
     """The settings that mean what those of another trainer do, as the beginning of a fix; empty for other names."""
     given = list(names)
-    pairs = [(name, _in_section(name, known) or own_setting(name)) for name in given if name not in known]
+    pairs = [(name, setting_meant(name, known)) for name in given if name not in known]
     pairs = [(name, None if ours in VOCAB_SIZES else ours) for name, ours in pairs]  # the data decide these
     units = {ours: f" ({unit.removeprefix(', which ').removeprefix('is ')})" for ours, unit in UNITS.items()}
     written = [f"{ours} for {name}{units.get(str(ours), '')}" for name, ours in pairs if ours in known]
@@ -362,6 +362,11 @@ def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
     written += ["model.n_kv_heads with the number of heads"] if is_ungrouped else []
     others = ", and leave out the others" if any(ours not in known for _, ours in pairs) else ""
     return f"write {', '.join(written)}, each in its section{others}; " if written else ""
+
+
+def setting_meant(name: str, known: Collection[str]) -> str | None:
+    """The setting that a name stands for: the one with this last name, or that of another trainer; None for others."""
+    return name if name in known else _in_section(name, known) or own_setting(name)
 
 
 def _in_section(name: str, known: Collection[str]) -> str | None:

@@ -33,7 +33,15 @@ FOREIGN_SETTINGS = {
     **dict.fromkeys(("n_embd", "dim", "d_embed", "embed_dim", "hidden_dim", "hidden_size"), "model.d_model"),
     **dict.fromkeys(("intermediate_size", "ffn_dim", "n_inner"), "model.d_ff"),
     **dict.fromkeys(
-        ("block_size", "context_length", "context", "max_seq_len", "max_length", "max_position_embeddings"),
+        (
+            "block_size",
+            "context_length",
+            "context",
+            "max_seq_len",
+            "max_length",
+            "max_position_embeddings",
+            "n_positions",
+        ),
         "model.seq_len",
     ),
     **dict.fromkeys(("rope_theta", "theta"), "model.rope_base"),
@@ -67,7 +75,8 @@ _PRECISIONS = {
     "fp16": ("float16", "half", "16", "16-mixed"),
     "fp64": ("float64", "double", "64", "64-true"),
 }
-_ON, _OFF = ("true", "yes", "on", "1", "y"), ("false", "no", "off", "none", "0", "0.0", "n")
+_ON, SWITCHED_OFF = ("true", "yes", "on", "1", "y"), ("false", "no", "off", "none", "0", "0.0", "n")
+"""What other trainers write for on and off, in lower case."""
 _SWITCHES = {
     "run.compile": ("on", "off"),
     "data.shuffle": ("documents", "none"),
@@ -81,7 +90,7 @@ _SWITCHES = {
 """Settings that other tools switch on and off, each with our words for both; None where there are several for on."""
 FOREIGN_VALUES = {
     **{
-        name: {**dict.fromkeys(_ON if on else (), str(on)), **dict.fromkeys(_OFF, off)}
+        name: {**dict.fromkeys(_ON if on else (), str(on)), **dict.fromkeys(SWITCHED_OFF, off)}
         for name, (on, off) in _SWITCHES.items()
     },
     "run.precision": {other: ours for ours, others in _PRECISIONS.items() for other in others},

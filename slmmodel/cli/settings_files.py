@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from ast import literal_eval
+from collections.abc import Collection, Sequence
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from slmmodel.errors import SlmmodelError, of_another_trainer
 
@@ -36,7 +38,7 @@ def names_in(path: str) -> list[str]:
         text = file.read_text("utf-8")
     except (OSError, ValueError):
         return []
-    names = _keys(text) if text.lstrip().startswith("{") else _assigned(text)
+    names = [*_table(text)] if text.lstrip().startswith("{") else _assigned(text)
     return names if len(_known(names)) >= _MIN_KNOWN else []
 
 
@@ -53,33 +55,111 @@ def settings_in(path: str) -> Settings | None:
 
 
 _SECTION = re.compile(r"\s*\[([\w.]+)\]\s*", re.ASCII)
-_VALUE = re.compile(r"""\s*([\w.]+)\s*=\s*("[^"]*"|'[^']*'|[^\s#"';]+)\s*([#;].*)?""", re.ASCII)
+_PRODUCT = re.compile(r"\d+(?:\s*\*\s*\d+)+", re.ASCII)
+_VALUE = re.compile(
+    rf"""\s*(?:--)?([\w.-]+)\s*[=:]\s*("[^"]*"|'[^']*'|{_PRODUCT.pattern}|[^\s#"';]+)\s*([#;].*)?""", re.ASCII
+)
+_PLACEHOLDER = re.compile(r"=[A-Z]+$", re.MULTILINE)
+_MAX_LEFT_OUT = 16
+"""Names that a fix leaves out and lists."""
 
 
-def as_options(path: str) -> str:
-    """The options `--set` for a file of `name = value` below heads of sections, such as TOML and INI.
+class AsOptions(NamedTuple):
+    """Settings of a file as options of `slm train`, and the names without one."""
 
-    Empty unless each of its lines sets one of our settings.
+    words: list[str]
+    left_out: list[str]
+
+    @property
+    def remark(self) -> str:
+        """What stands behind the command with the options: which names it leaves out."""
+        names = self.left_out[:_MAX_LEFT_OUT]
+        names += [f"{len(self.left_out) - len(names)} more"] * (len(self.left_out) > len(names))
+        return f", which leaves out {', '.join(names)}" if names else ""
+
+
+def as_options(path: str, arguments: Sequence[str]) -> AsOptions | None:
+    """The options `--set` for a file of `name = value`, with values in our units; those of `arguments` stay as given.
+
+    Heads of sections, as TOML and INI have, may stand above. None where nothing of the file has an option, and where a
+    line is another statement or the value of a setting is not a literal: settings may depend on each other.
     """
+    from slmmodel.cli.train_habits import remedy_of_setting
     from slmmodel.config import OPTIONS, model_options
+    from slmmodel.errors import setting_meant
 
-    file, section = Path(path), ""
     known = {*OPTIONS, *model_options(), "model.preset"}
-    words: list[str] = []
-    if file.stat().st_size > _MAX_BYTES:
-        return ""
-    for line in file.read_text("utf-8", "replace").splitlines():
+    if (values := _values(path, known)) is None:
+        return None
+    flags = [part for name, value in values.items() for part in ("--" + name.replace("_", "-"), value or "")]
+    found = AsOptions([], [])
+    for name, value in values.items():
+        ours = setting_meant(name, known)
+        if ours in known and value is None:
+            return None
+        remedy = remedy_of_setting(name, ours, value, [*arguments, *flags]) if value is not None else ""
+        words = shlex.split(_FIRST.split(remedy)[0])
+        if remedy.startswith("leave it out"):
+            # Another option of the file has it.
+            continue
+        if words[:1] != ["--set"] or _PLACEHOLDER.search("\n".join(words)):
+            found.left_out.append(name)
+            continue
+        for word in words[1::2]:
+            if not _is_given(word.partition("=")[0], arguments):
+                found.words.extend(("--set", word))
+    return found if found.words else None
+
+
+_FIRST = re.compile("[,:;] ")
+"""Ends the options of a remedy, before what it says of them."""
+
+
+def _is_given(name: str, arguments: Sequence[str]) -> bool:
+    """Whether arguments set a setting."""
+    from slmmodel.cli.options import flag_of
+
+    flag = "--budget" if name.startswith("run.budget") else flag_of(name)
+    return any(word == flag or word.startswith((f"{flag}=", f"--set={name}=", f"{name}=")) for word in arguments)
+
+
+def _values(path: str, known: Collection[str]) -> dict[str, str | None] | None:
+    """The values of a file of settings by name, None for those that are no literal; None for other files."""
+    file, section = Path(path), ""
+    if not file.is_file() or file.stat().st_size > _MAX_BYTES:
+        return None
+    text = file.read_text("utf-8", "replace")
+    if text.lstrip().startswith("{"):
+        return {name: _of_json(value) for name, value in _table(text).items()}
+    found: dict[str, str | None] = {}
+    for line in text.splitlines():
         if head := _SECTION.fullmatch(line):
             section = f"{head[1]}."
         elif assigned := _VALUE.fullmatch(line):
-            name = next((each for each in (section + assigned[1], assigned[1]) if each in known), None)
-            if name is None:
-                return ""
-            value = assigned[2].strip("\"'")
-            words += ["--set", f"{name}={value}"]
-        elif line.strip()[:1] not in ("", "#", ";"):
-            return ""
-    return shlex.join(words)
+            name = section + assigned[1]
+            found[name if name in known else assigned[1]] = _literal(assigned[2], is_code=file.suffix == ".py")
+        elif named := _ASSIGNMENT.fullmatch(line):
+            found[named[1]] = None
+        elif not _NO_STATEMENT.fullmatch(line) or line.lstrip().startswith("["):
+            return None
+    return found
+
+
+def _literal(text: str, *, is_code: bool) -> str | None:
+    """A value without quotes, a product of numbers as one; None for an expression of Python."""
+    if _PRODUCT.fullmatch(text):
+        return str(prod(map(int, text.split("*"))))
+    if is_code:
+        try:
+            value = literal_eval(text)
+        except (ValueError, SyntaxError):
+            return None
+        return None if value is None else text.strip("\"'")
+    return text.strip("\"'")
+
+
+def _of_json(value: object) -> str | None:
+    return None if isinstance(value, dict | list) or value is None else str(value)
 
 
 def translated(names: Sequence[str]) -> str:
@@ -98,13 +178,13 @@ def _known(names: Sequence[str]) -> list[str]:
     return [name for name in names if name in ours or own_setting(name) is not None]
 
 
-def _keys(text: str) -> list[str]:
-    """The keys of one JSON object."""
+def _table(text: str) -> dict[str, object]:
+    """One JSON object; empty for other text."""
     try:
         table = json.loads(text)
     except (ValueError, RecursionError):
-        return []
-    return [*table] if isinstance(table, dict) else []
+        return {}
+    return table if isinstance(table, dict) else {}
 
 
 def _assigned(text: str) -> list[str]:

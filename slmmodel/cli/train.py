@@ -263,7 +263,7 @@ def _refuse_file_of_data(data: str) -> None:
 
 def _refuse_settings(data: str) -> None:
     """Raises `OptionError` for a file of settings, ours or of another trainer, in the place of the data."""
-    from slmmodel.cli.settings_files import names_in, settings_in, translated
+    from slmmodel.cli.settings_files import as_options, names_in, settings_in, translated
 
     _refuse_file_of_data(data)
     limit = "DATA is a corpus or token data; settings are given with --set NAME=VALUE or --config FILE.yaml"
@@ -274,6 +274,8 @@ def _refuse_settings(data: str) -> None:
     if names := names_in(data):
         line = _with_data(data, "DATA", "--config", free_name("run.yaml"))
         fix = f"{translated(names)}slm config > {free_name('run.yaml')} writes a file for them; then {line}"
+        if sets := as_options(data, arguments_of_command()):
+            fix = _with_data(data, "DATA", *sets.words) + sets.remark
         raise OptionError(f"{data!r} is a file of settings, not data", limit=limit, fix=fix, option="data")
 
 
@@ -501,7 +503,8 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
 
     if config is not None:
         _refuse_other_file(config)
-    from_file = read_yaml(config) if config is not None else {}
+    with _naming_options(config):
+        from_file = read_yaml(config) if config is not None else {}
     if config is not None and not from_file and is_main() and not settings().quiet:
         note(f"{config} sets nothing")
     from_options: Settings = {}
@@ -532,6 +535,28 @@ def _note_on_replaced(before: Settings, assigned: Settings) -> None:
             note_of_command(f"--set {name}={before[name].value} is replaced by --set {name}={assigned[name].value}")
 
 
+def _with_options(config: str) -> str | None:
+    """The command line with the settings of another trainer's file as options in its place; None without any."""
+    from slmmodel.cli.settings_files import as_options
+
+    context, given = click.get_current_context(silent=True), arguments_of_command()
+    if context is None or (sets := as_options(config, given)) is None:
+        return None
+    rest = [word for word in without(("--config",), given) if word != config]
+    return command_line(context, [*rest, *sets.words, *_free_output(context)]) + sets.remark
+
+
+@contextmanager
+def _naming_options(config: str | None) -> Iterator[None]:
+    """Where a file is not a configuration, the fix has the settings of another trainer in it as options."""
+    try:
+        yield
+    except InvalidConfig as error:
+        if config is not None and error.fields.get("option") == "config":
+            error.fix = _with_options(config) or error._fix
+        raise
+
+
 _LANGUAGES = {".py": "Python, as nanoGPT takes it", ".toml": "TOML", ".ini": "INI", ".cfg": "INI", ".sh": "a script"}
 """Of configurations of other trainers, by suffix."""
 
@@ -541,7 +566,7 @@ def _refuse_other_file(config: str) -> None:
 
     The files of a run lie beside its configuration.
     """
-    from slmmodel.cli.settings_files import as_options, names_in, translated
+    from slmmodel.cli.settings_files import names_in, translated
     from slmtok.file_kinds import NAMES, is_run, kind_of_file
 
     limit, fix, beside = None, "slm config > run.yaml writes one", Path(config).with_name(CONFIG)
@@ -552,8 +577,8 @@ def _refuse_other_file(config: str) -> None:
     elif (language := _LANGUAGES.get(Path(config).suffix.lower())) and Path(config).is_file():
         fact = f"{config} is {language}, not a configuration of slm"
         limit = "YAML, whose sections are model, data, optim and run"
-        if sets := as_options(config):
-            fix = f"{sets} in place of --config {shlex.quote(config)}"
+        if line := _with_options(config):
+            fix = line
         elif ours := translated(names_in(config)):
             fix = f"{ours}{fix}"
         else:

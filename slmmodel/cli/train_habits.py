@@ -18,7 +18,15 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
 from slmmodel.cli.run_argument import resumed, resumed_at, run_among, trained_anew, without
 from slmmodel.config import OPTIONS, model_options
-from slmmodel.foreign_names import DEFAULT_SEQ_LEN, FOREIGN_SETTINGS, FOREIGN_VALUES, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import (
+    BATCH_TOKENS,
+    DEFAULT_SEQ_LEN,
+    FOREIGN_SETTINGS,
+    FOREIGN_VALUES,
+    SWITCHED_OFF,
+    VOCAB_SIZES,
+    own_setting,
+)
 from slmmodel.models import MODELS
 from slmmodel.models.presets import PRESETS, archs_named, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
@@ -31,7 +39,10 @@ from slmtok.options import ReadOptions, option_specs
 
 _DEFAULT_BATCH_SIZE = 16
 
-_LENGTHS = ("--context", "--block-size", "--max-seq-len")
+_LENGTHS = (
+    *(f"--{name.replace('_', '-')}" for name, ours in FOREIGN_SETTINGS.items() if ours == "model.seq_len"),
+    "--seq-len",
+)
 """What other trainers call `model.seq_len`."""
 _ACCUMULATION = ("--gradient-accumulation-steps", "--grad-accum-steps")
 _RATES = ("--lr", "--learning-rate")
@@ -304,6 +315,12 @@ def _kept_by_resume(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
+def _track(value: str | None, arguments: Sequence[str]) -> str:
+    """`run.track` for a switch of another trainer; without it nothing is logged elsewhere."""
+    is_off = value is not None and value.lower() in SWITCHED_OFF
+    return "leave it out: run.track is empty by default" if is_off else "--set run.track=wandb"
+
+
 def _compile(value: str | None, arguments: Sequence[str]) -> str:
     """`run.compile` for a flag of another trainer, whose following argument may be another one."""
     word = "on" if value is None else FOREIGN_VALUES["run.compile"].get(value.lower(), value)
@@ -346,6 +363,7 @@ SETTING_HABITS: dict[str, Habit] = {
     **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
     "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(_RATES, instead("--set optim.lr={}", "0.003")),
+    **dict.fromkeys(("--wandb", "--wandb-log"), _track),
     "--min-lr": _final_factor,
     **dict.fromkeys((*_BETAS[0], *_BETAS[1]), _betas),
     **dict.fromkeys(_BATCH, _batch_tokens),
@@ -377,7 +395,6 @@ _HABITS = {
     **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
     **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
     "--gpu": instead("--device cuda"),
-    **dict.fromkeys(("--wandb", "--wandb-log"), instead("--set run.track=wandb")),
     **dict.fromkeys(("--resume", "--resume-from-checkpoint", "--resume-from", "--continue"), _continued),
     **dict.fromkeys(
         (
@@ -392,6 +409,37 @@ _HABITS = {
         _processes("train"),
     ),
 }
+
+
+def remedy_of_setting(name: str, ours: str | None, value: str, arguments: Sequence[str]) -> str:
+    """What stands for a setting that a file of another trainer has; "" where its unit or meaning may be another.
+
+    name: as the file has it; ours: our setting for it; arguments: those of the command, and all settings of the file as
+    options.
+    """
+    flag = f"--{name.replace('_', '-')}"
+    if (
+        (ours is None and flag not in _ACCUMULATION)
+        or ours in _OF_DATA
+        or (ours == "model.arch" and value not in MODELS)
+    ):
+        return ""
+    if ours == BATCH_TOKENS and name != ours and not (flag in _BATCH and value.isdecimal() and _has_length(arguments)):
+        return ""
+    habit = _setting(name) if name == ours else SETTING_HABITS.get(flag)
+    return habit(value, arguments) if habit else ""
+
+
+_OF_DATA = ("data.train", *VOCAB_SIZES)
+"""Settings that the argument DATA decides."""
+
+
+def _has_length(arguments: Sequence[str]) -> bool:
+    """Whether arguments say how many ids a sequence has."""
+    named = (word.rpartition("=")[2] for word in arguments)
+    return bool(_number((*_LENGTHS, "model.seq_len"), arguments)) or any(word in PRESETS for word in named)
+
+
 TRAIN_HABITS = {**_HABITS, EXTRA: _assigned("train")}
 RESUME_HABITS = {
     **_HABITS,

@@ -110,7 +110,7 @@ def test_no_fix_writes_over_a_file(slm, here):
     Path("run.yaml").write_text(slm("config", "--preset", "cpu-demo", code=0).out)
     Path("pairs.csv").write_text("good,bad\na,b\n")
     Path("pairs.jsonl").write_text("")
-    Path("gpt.py").write_text("n_layer = 4\n")
+    Path("gpt.py").write_text("import math\n")
     fix = "  fix:   slm config --check run.yaml, or slm config --preset cpu-demo > run-2.yaml\n"
     assert slm("config", "--check", "--preset", "cpu-demo", code=2).err.endswith(fix)
     fix = " < pairs.csv > pairs-2.jsonl && slm pairs run pairs-2.jsonl --good good --bad bad\n"

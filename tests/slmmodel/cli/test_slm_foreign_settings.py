@@ -111,13 +111,10 @@ def configured(slm, tmp_path):
 @pytest.mark.parametrize("more", ["", " -t tok.json"])
 def test_a_file_of_settings_is_no_corpus(more, configured):
     for name, fix in {
-        "nano.py": "write run.eval_every for eval_interval, data.train for dataset, model.d_model for n_embd, "
-        "optim.betas for beta2 (has both, such as [0.9, 0.95]), optim.lr for learning_rate, each in its section, "
-        "and leave out the others; slm config > run-2.yaml writes a file for them; then slm train DATA --config "
-        f"run-2.yaml{more} -o run-2",
-        "config.json": "write model.arch for model_type, model.d_model for hidden_size, model.n_layers for "
-        "num_hidden_layers, each in its section, and leave out the others; slm config > run-2.yaml writes a file for "
-        f"them; then slm train DATA --config run-2.yaml{more} -o run-2",
+        "nano.py": "slm train DATA --set run.eval_every=250 --set model.d_model=384 --set optim.betas=0.9,0.99 "
+        f"--set optim.lr=1e-3{more} -o run-2, which leaves out out_dir, always_save_checkpoint, dataset",
+        "config.json": "slm train DATA --set model.arch=llama --set model.d_model=64 --set model.n_layers=2"
+        f"{more} -o run-2, which leaves out vocab_size",
         "run.yaml": f"slm train DATA --config run.yaml{more} -o run-2",
         "whole.yaml": f"slm train --config whole.yaml{more} -o run-2",
     }.items():
@@ -138,7 +135,68 @@ def test_a_script_is_a_corpus(configured):
 
 def test_settings_of_nanogpt_as_a_configuration(configured):
     error = configured("train", "data", "-o", "new", "--config", "nano.py", code=2).err
-    assert "fix:   write run.eval_every for eval_interval, data.train for dataset, model.d_model for n_embd, " in error
+    sets = "--set run.eval_every=250 --set model.d_model=384 --set optim.betas=0.9,0.99 --set optim.lr=1e-3"
+    assert f"fix:   slm train data -o new {sets}, which leaves out out_dir, always_save_checkpoint, dataset\n" in error
+
+
+FILES_OF_OTHERS = {
+    # As nanoGPT has them: a product, units that other settings decide, a switch that is off.
+    "gpt2.py": (
+        "wandb_log = False # on\nwandb_project = 'owt'\nbatch_size = 2\nblock_size = 16\n"
+        "gradient_accumulation_steps = 2 * 2\n\nmax_iters = 2\nn_layer = 1\nn_head = 2\nn_embd = 32\n"
+        "learning_rate=6e-4\nmin_lr = 6e-5\nbeta2 = 0.99\ncompile = False\n",
+        "run.batch_tokens=128 model.seq_len=16 run.budget.steps=2 model.n_layers=1 model.n_heads=2 model.n_kv_heads=2 "
+        "model.d_model=32 optim.lr=6e-4 optim.schedule.final=0.1 optim.betas=0.9,0.99 run.compile=off",
+        ["wandb_project"],
+    ),
+    # Without its length, a number of sequences may be any number of ids, and a rate at the end any share.
+    "lone.py": (
+        "batch_size = 2\nmin_lr = 1e-4\ndropout = 0.1\nmax_iters = 2\n",
+        "model.dropout=0.1 run.budget.steps=2",
+        ["batch_size", "min_lr"],
+    ),
+    "flat.yaml": (
+        "n_layer: 1\nlearning_rate: 1e-3\nbatch_size: 12\n",
+        "model.n_layers=1 optim.lr=1e-3",
+        ["batch_size"],
+    ),
+    "hf.json": (
+        '{"architectures": ["GPT2LMHeadModel"], "n_embd": 32, "n_head": 2, "n_layer": 1, "n_positions": 16}',
+        "model.d_model=32 model.n_heads=2 model.n_kv_heads=2 model.n_layers=1 model.seq_len=16",
+        ["architectures"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES_OF_OTHERS)
+def test_settings_of_another_trainer_are_one_command(name, configured):
+    text, sets, left_out = FILES_OF_OTHERS[name]
+    Path(name).write_text(text)
+    line = " ".join(f"--set {each}" for each in sets.split())
+    for arguments, expected in {
+        f"data --config {name} --dry-run": f"data --dry-run {line} -o run-2",
+        f"data --config={name} -o new --dry-run": f"data -o new --dry-run {line}",
+        f"{name} --dry-run -o new": f"DATA {line} --dry-run -o new",
+    }.items():
+        error = configured("train", *arguments.split(), code=2).err
+        fix = error.partition("  fix:   ")[2].splitlines()[0]
+        assert fix == f"slm train {expected}, which leaves out {', '.join(left_out)}"
+        pasted = fix.replace("DATA", "data").partition(", which")[0]
+        assert "would train" in configured(*shlex.split(pasted)[1:], code=0).out
+
+
+def test_a_setting_of_the_command_line_stays(configured):
+    Path("a.py").write_text("learning_rate = 1e-3\nmin_lr = 3e-4\nmax_iters = 5\nn_layer = 1\n")
+    line = "data --set optim.lr=3e-3 --budget steps=2 -o new"
+    error = configured("train", *line.split(), "--config", "a.py", code=2).err
+    assert f"fix:   slm train {line} --set optim.schedule.final=0.1 --set model.n_layers=1\n" in error
+
+
+def test_a_value_that_python_computes_is_not_taken(configured):
+    for value in ("learning_rate / 10", "learning_rate", "max(1, 2)", "[\n    1]"):
+        Path("a.py").write_text(f"learning_rate = 1e-3\nn_layer = 2\nmin_lr = {value}\n")
+        error = configured("train", "data", "-o", "new", "--config", "a.py", code=2).err
+        assert "fix:   write optim.lr for learning_rate, model.n_layers for n_layer" in error
 
 
 def test_ids_that_do_not_record_their_tokenizer(configured):

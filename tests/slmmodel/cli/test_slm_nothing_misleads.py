@@ -464,7 +464,7 @@ FILES = {
     "nano.yaml": (
         "n_layer: 4\nlearning_rate: 1e-3\nbatch_size: 12\n",
         2,
-        "fix:   write model.n_layers for n_layer, optim.lr for learning_rate, run.batch_tokens for batch_size (in ids",
+        "--set model.n_layers=4 --set optim.lr=1e-3, which leaves out batch_size\n",
     ),
     "batch.yaml": (
         "model: {seq_len: 8}\nrun: {batch_tokens: 4}\n",
