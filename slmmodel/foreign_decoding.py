@@ -37,6 +37,8 @@ _LEFT_OUT = {
     "use_cache": "generate always keeps the state of its prompt",
 }
 """Options without a counterpart, each with the reason."""
+WITHOUT_EFFECT = tuple(_LEFT_OUT)
+"""Options that change nothing here."""
 HABITS = (*_RENAMED, *_COUNTS, *_LEFT_OUT, "do_sample", "greedy")
 
 
@@ -102,7 +104,7 @@ def _choose_method(found: Decoding, given: Mapping[str, Any]) -> None:
     options, draws = found.options, given.get("do_sample")
     if given.get("penalty_alpha") is not None and options.get("top_k"):
         options["contrastive_k"] = options.pop("top_k")
-    if given.get("num_beams") is not None and "contrastive" in options:
+    if options.get("beam") and "contrastive" in options:
         found.leave_out(("contrastive",), "a beam search is another way to decode")
     if draws and options.get("beam"):
         options["beam_sample"] = options.pop("beam")

@@ -241,7 +241,7 @@ evaluate_option = option(
     "--eval/--no-eval", "evaluate", default=True, help="Score the validation documents at the end."
 )
 
-_FLAGS = {
+SPELLINGS = {
     "threads": ("--threads", "--num-threads", "--n-threads"),
     "max_new_tokens": ("--max-new", "--max-new-tokens"),
     "min_new_tokens": ("--min-new", "--min-new-tokens"),
@@ -275,7 +275,7 @@ def field_option(name: str, field: FieldInfo, *, overrides: bool = False, **attr
         found |= {"type": FLOAT, "metavar": "X"}
     if overrides:
         found |= {"type": None, "show_default": str(found.pop("default"))}
-    return option(*_FLAGS.get(name, (flag_of(name),)), name, **{**found, **attributes})
+    return option(*SPELLINGS.get(name, (flag_of(name),)), name, **{**found, **attributes})
 
 
 def setting_option(name: str, **attributes: Any) -> Decorator:

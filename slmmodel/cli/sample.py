@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
 from slmmodel.checkpoint import RunFolder
+from slmmodel.cli.decoding_habits import DECODING_HABITS, combined
 from slmmodel.cli.open_by_path import (
     RunContext,
     check_prompt,
@@ -87,29 +87,6 @@ def sampling_options(function: Any) -> Any:
     return function
 
 
-def _draws(arguments: Sequence[str]) -> bool:
-    """Whether `--do-sample` is given, and not as false."""
-    words = [part for word in arguments for part in word.replace("_", "-").split("=", 1)]
-    return any(flag == "--do-sample" and value.lower() != "false" for flag, value in pairwise([*words, ""]))
-
-
-def _beams(value: str | None, arguments: Sequence[str]) -> str:
-    """`--beam`; with `--do-sample` a beam search whose extensions are drawn."""
-    return f"{'--beam-sample' if _draws(arguments) else '--beam'} {shlex.quote(value or '4')}"
-
-
-def _do_sample(value: str | None, arguments: Sequence[str]) -> str:
-    """Draws are the default, but not of beams."""
-    flags = {word.partition("=")[0].replace("_", "-") for word in arguments}
-    if not _draws(arguments):
-        return "leave it out: a beam search draws nothing" if {"--num-beams", "--beam"} & flags else "--greedy"
-    if "--num-beams" in flags:
-        return "leave it out: --beam-sample draws"
-    if "--beam" in flags:
-        return "--beam-sample in place of --beam: its extensions are drawn"
-    return "leave it out: it draws by default" if "--temperature" in flags else "--temperature 0.8; it draws by default"
-
-
 _LENGTHS = ("--max-new", "--max-new-tokens", "--max-tokens", "--max-length", "--length", "--n-predict")
 """Options for the number of new ids, our own and those of other tools."""
 
@@ -130,23 +107,18 @@ _HABITS = {
     **run_as_argument("sample"),
     **_PROMPT_HABITS,
     "--start": lambda value, _: prompt_meant(value or "TEXT"),
-    **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
+    **DECODING_HABITS,
     **SAMPLING_HABITS,
     **QUANTIZATION_HABITS,
     "-n": _number,
-    "--do-sample": _do_sample,
-    "--num-beams": _beams,
-    **dict.fromkeys(
-        ("--pad-token-id", "--eos-token-id", "--bos-token-id"),
-        instead("leave it out: the vocabulary of the run has the special ids"),
-    ),
+    "--eos-token-id": instead("leave it out: the vocabulary of the run has the special ids"),
     **dict.fromkeys(("--output", "-o"), to_stdout("", "FILE")),
     "--out-dir": instead("an argument for the run: slm sample {}", "RUN"),
 }
 """Options of other samplers, each with what stands for it here."""
 
 
-@command("sample", example="slm sample run 'Once upon a time'", habits=_HABITS)
+@command("sample", example="slm sample run 'Once upon a time'", habits=_HABITS, combined=combined)
 @run_argument
 @argument("text", metavar="[TEXT]", required=False, help="The text to continue, as with --prompt; - is stdin.")
 @prompt_option

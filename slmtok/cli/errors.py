@@ -443,10 +443,12 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     None for fewer than `least` of them, where one message does. Those without an equivalent are left out beside others,
     as `_without_equivalent` names them; the word behind one is its value unless it is a file.
     """
-    command, arguments, where = context.command, arguments_of(context), context.command_path
+    command, where = context.command, context.command_path
     unknown, whole = _unknown(context), getattr(command, "habits", {}).get(WHOLE)
-    left_out = _without_equivalent(context)
-    if len(unknown) < (1 if whole else least) or (left_out and len(unknown) < len(left_out) + 2):
+    left_out, arguments, remark = _without_equivalent(context), arguments_of(context), ""
+    if combined := (getattr(command, "combined", None) or _not_combined)(arguments):
+        arguments, remark = combined
+    if len(unknown) < (1 if whole or combined else least) or (left_out and len(unknown) < len(left_out) + 2):
         return None
     words: list[str] = []
     each_other, expanded = "", list[str]()
@@ -487,7 +489,11 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     for word in expanded:
         # The shell expands it, which it does not within single quotes.
         line = line.replace(shlex.quote(word), f'"{word}"')
-    return line + each_other
+    return line + each_other + remark
+
+
+def _not_combined(arguments: Sequence[str]) -> None:
+    """Of a command whose options of other tools mean the same together as each alone."""
 
 
 def _without_equivalent(context: click.Context) -> list[str]:

@@ -200,6 +200,10 @@ Habit: TypeAlias = Callable[["str | None", Sequence[str]], str]
 """What stands here for an option of another tool, given its value (None without one) and all arguments."""
 
 
+Combined: TypeAlias = Callable[[Sequence[str]], "tuple[list[str], str] | None"]
+"""Arguments with options of another tool that mean another thing together, in our words, and a remark behind them."""
+
+
 def instead(text: str, example: str = "") -> Habit:
     """The text with the value of the user for `{}`, or the example without one."""
     return lambda value, arguments: text.format(example if value is None else shlex.quote(value))
@@ -214,10 +218,16 @@ class Command(click.Command):
     """A click command some of whose options make up objects, with options grouped by headings in its help."""
 
     def __init__(
-        self, *args: Any, example: str | None = None, habits: Mapping[str, Habit] | None = None, **attributes: Any
+        self,
+        *args: Any,
+        example: str | None = None,
+        habits: Mapping[str, Habit] | None = None,
+        combined: Combined | None = None,
+        **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.example = example
+        self.combined = combined
         threads = "--threads {}" if any(param.name == "threads" for param in self.params) else _NO_THREADS
         self.habits = {**dict.fromkeys(_THREADS, instead(threads, "N")), **(habits or {})}
         self.groups: list[_Group] = getattr(self.callback, "__option_groups__", [])
@@ -341,18 +351,23 @@ def _docstring(function: Callable[..., Any]) -> str | None:
 
 
 def command(
-    name: str, *, example: str | None = None, habits: Mapping[str, Habit] | None = None
+    name: str,
+    *,
+    example: str | None = None,
+    habits: Mapping[str, Habit] | None = None,
+    combined: Combined | None = None,
 ) -> Callable[[Callable[..., Any]], Command]:
     """Makes a function a command.
 
     example: a command line that works, for help and as the remedy of usage errors. habits: options of other tools, each
-    with what stands for it here, for the error of an unknown option.
+    with what stands for it here, for the error of an unknown option. combined: the same for several of them.
     """
 
     def decorate(function: Callable[..., Any]) -> Command:
         attributes: dict[str, Any] = {
             "example": example,
             "habits": habits,
+            "combined": combined,
             "context_settings": {"show_default": True, "max_content_width": MAX_HELP_COLUMNS},
         }
         if function.__doc__ is None:
