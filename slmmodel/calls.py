@@ -28,6 +28,8 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 OF_FILE = "settings=yaml.safe_load(open(%r, encoding='utf-8'))"
 """The settings of a configuration file in Python."""
 
+LOSS = "torch.nn.functional.cross_entropy(run.model(ids).logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())"
+"""The mean loss of the ids behind the first of each row, in nats."""
 FOREIGN_OPTIONS = {
     **dict.fromkeys(("callback", "callbacks", "on_step", "on_log", "progress"), ("report", "report=%s")),
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
@@ -65,9 +67,11 @@ FOREIGN_OPTIONS = {
     **dict.fromkeys(
         ("past_key_values", "past_key_value"), ("state", "state=run.model.init_state(len(ids), ids.device)")
     ),
-    **dict.fromkeys(
-        ("labels", "targets"),
-        ("logits", "leave it out: run.model(ids).logits[:, :-1] are those of the targets ids[:, 1:]"),
+    "labels": ("logits", f"leave it out; the loss is {LOSS}, or of labels[:, 1:] where they differ"),
+    "targets": (
+        "logits",
+        "leave it out; the loss is torch.nn.functional.cross_entropy(run.model(ids).logits.flatten(0, 1), "
+        "targets.flatten())",
     ),
 }
 """Options of other libraries: ours that means the same, and the fix, with `%` for the value, `CALL` for the call."""

@@ -76,6 +76,14 @@ def rotations(position_ids: Tensor, head_dim: int, base: float) -> Rope:
     return tables[0].to(position_ids.device), tables[1].to(position_ids.device)
 
 
+def check_positions(position_ids: Tensor, seq_len: int) -> None:
+    """Raises `InvalidInput` for positions that the tables lack; a negative one would be counted from their end."""
+    low, high = (int(end) for end in position_ids.aminmax())
+    if low < 0 or high >= seq_len:
+        fact = f"the model has no position {low if low < 0 else high}"
+        raise InvalidInput(fact, limit=f"positions 0 to {seq_len - 1}", fix="leave position_ids out: they count from 0")
+
+
 def rope_tables(seq_len: int, head_dim: int, base: float) -> Rope:
     """The rotations of positions 0 to seq_len - 1, fp32 [seq_len, 1, h]."""
     return rotations(torch.arange(seq_len, device="cpu"), head_dim, base)
@@ -244,6 +252,8 @@ class GPT(Transformer):
                 limit=f"seq_len {self.config.seq_len}",
                 fix="pass shorter rows, or start a new state from the last ids",
             )
+        if position_ids is not None and position_ids.device.type == "cpu" and not torch.compiler.is_compiling():
+            check_positions(position_ids, self.config.seq_len)
         if state is not None:
             document_ids, next_position_ids = state.reserve(seq_len, document_ids)
             position_ids = next_position_ids if position_ids is None else position_ids

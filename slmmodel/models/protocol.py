@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from slmmodel.calls import explains_calls
+from slmmodel.calls import LOSS, explains_calls
 from slmmodel.checks import refuse_column
 from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name
 from slmmodel.models.config import ModelConfig
@@ -23,6 +23,7 @@ from slmmodel.torch_state import own_torch_state
 
 Logits = Literal["all", "last", "none"]
 Forward = TypeVar("Forward", bound=Callable[..., Any])
+Fields = TypeVar("Fields", bound=type)
 
 
 class State(ABC):
@@ -68,6 +69,45 @@ class CarriedState(Protocol):
 AnyState = State | CarriedState
 
 
+_FILLED = "state = run.model.init_state(len(ids), ids.device); run.model(ids, state=state) fills it"
+_OF_OTHER_OUTPUTS = {
+    "loss": f"{LOSS}, the mean in nats",
+    **dict.fromkeys(("last_hidden_state", "hidden_states", "last_hidden_states"), "out.hidden, of the output out"),
+    **dict.fromkeys(("past_key_values", "past_key_value", "cache"), _FILLED),
+    **dict.fromkeys(("keys", "values", "items", "to_tuple"), "out._asdict(), of the output out"),
+    **dict.fromkeys(("argmax", "softmax", "log_softmax", "shape", "dtype", "device"), "out.logits, of the output out"),
+}
+"""What outputs of models of other libraries have, each with what stands for it here."""
+
+
+def _absent(output: tuple[object, ...], name: str) -> object:
+    """Raises `AttributeError` for an attribute that an output has not, with what stands for it."""
+    fact = f"{type(output).__name__!r} object has no attribute {name!r}"
+    if name in _OF_OTHER_OUTPUTS:
+        fact += f"\n  limit: an output has logits, hidden and state\n  fix:   {_OF_OTHER_OUTPUTS[name]}"
+    raise AttributeError(fact, name=name, obj=output)
+
+
+def _item(output: tuple[object, ...], key: Any) -> Any:
+    """A field by its number. Raises `WrongType` for a name, as outputs of other libraries take."""
+    if not isinstance(key, str):
+        return tuple.__getitem__(output, key)
+    known = ("logits", "hidden", "state")
+    fix = f"out.{key}, of the output out" if key in known else _OF_OTHER_OUTPUTS.get(key, "out.logits, for instance")
+    raise WrongType(f"an output has no keys, such as {key!r}", limit=f"attributes: {', '.join(known)}", fix=fix)
+
+
+def _explains_fields(target: Fields) -> Fields:
+    """Decorates a named tuple: a field that it has not, or a name as its key, is answered by what stands for it.
+
+    Type checkers keep their errors, as they would not with the methods in the class.
+    """
+    for name, method in (("__getattr__", _absent), ("__getitem__", _item)):
+        setattr(target, name, method)
+    return target
+
+
+@_explains_fields
 class Output(NamedTuple):
     """The result of `Model.forward`."""
 
@@ -104,6 +144,40 @@ def check_batch(ids: object, n_vocab: int) -> None:
         if low < 0 or high >= n_vocab:
             limit, fix = f"ids 0 to {n_vocab - 1}", "encode the text with the tokenizer of the run"
             raise InvalidInput(f"the model has no id {low if low < 0 else high}", limit=limit, fix=fix)
+
+
+def check_columns(name: str, given: object, ids: Tensor, without: str) -> None:
+    """Raises `WrongType` unless `given`, an argument that may be None, has an integer for each of the ids.
+
+    One row for all rows is enough. `without`: what the model does without the argument.
+    """
+    if given is None or (
+        isinstance(given, Tensor)
+        and not (given.is_floating_point() or given.is_complex() or given.dtype == torch.bool)
+        and 1 <= given.ndim <= 2
+        and given.shape[-1] == ids.shape[1]
+        and (given.ndim == 1 or given.shape[0] in (1, len(ids)))
+    ):
+        return
+    limit = f"an int64 tensor of the shape of the ids, {list(ids.shape)}"
+    raise WrongType(f"{name} {_are(given)}", limit=limit, fix=f"leave {name} out: {without}")
+
+
+def _check_hidden(given: object, d_model: int) -> None:
+    """Raises `WrongType` unless `given` are vectors of the model."""
+    if isinstance(given, Tensor) and given.is_floating_point() and given.shape[-1:] == (d_model,):
+        return
+    limit = f"vectors [..., {d_model}], such as the hidden of an output"
+    raise WrongType(
+        f"hidden {_are(given)}", limit=limit, fix="run.model(ids).logits, which unembeds run.model(ids).hidden"
+    )
+
+
+def _are(given: object) -> str:
+    """What a value is, behind the name of an argument."""
+    if isinstance(given, Tensor):
+        return f"are {str(given.dtype).removeprefix('torch.')} of shape {list(given.shape)}"
+    return f"are {given!r}" if isinstance(given, str | int | float) else f"are of type {type(given).__name__}"
 
 
 def _no_batch(given: object) -> WrongType:
@@ -238,6 +312,14 @@ class Model(nn.Module):
         """
         if not torch.compiler.is_compiling():
             check_batch(ids, self.config.n_vocab)
+            check_columns("position_ids", position_ids, ids, "positions then count from 0")
+            check_columns("document_ids", document_ids, ids, "each row is then one document")
+            if state is not None and not isinstance(getattr(state, "length", None), Tensor):
+                fact, fix = (
+                    f"state is of type {type(state).__name__}",
+                    "state=run.model.init_state(len(ids), ids.device)",
+                )
+                raise WrongType(fact, limit="a state of the model", fix=fix)
         if logits not in get_args(Logits):
             raise unknown_name("value of logits", str(logits), get_args(Logits), Argument("logits"))
         if state is not None and len(ids) != len(state.length):
@@ -290,7 +372,9 @@ class Model(nn.Module):
         return {}
 
     def unembed(self, hidden: Tensor) -> Tensor:
-        """Hidden vectors [..., d] to logits [..., V]."""
+        """Hidden vectors [..., d] to logits [..., V]. Raises `WrongType` for other values."""
+        if not torch.compiler.is_compiling():
+            _check_hidden(hidden, self.config.d_model)
         weight = self.embed.weight if self.head is None else self.head.weight
         if self.config.n_vocab < self.config.padded_vocab:
             weight = weight[: self.config.n_vocab]

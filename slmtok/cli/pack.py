@@ -287,7 +287,10 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_fil
         if result["split"] != "none" and name not in result["splits"]
     ]
     about_data += [
-        f"--val {result['split']} leaves no byte of text for {name} in {result['path']}"
+        f"--val {result['split']} leaves no byte of text for {name} in {result['path']}: its "
+        f"{counted(split['docs'], 'document')} {'is' if split['docs'] == 1 else 'are'} empty"
+        + "; --separator STRING --force cuts files into documents"
+        * has_whole_files
         for result in results
         for name, split in result["splits"].items()
         if result["split"] != "none" and not split["bytes"] and result["bytes"]

@@ -155,7 +155,11 @@ def test_an_unknown_choice_of_logits_is_not_the_last() -> None:
         ({"input_ids": 1}, "run.model(ids)"),
         ({}, "run.model(ids)"),
         ({"ids": 1, "attention_mask": 1}, "document_ids=..., the number of each id's document, and -1 for padding"),
-        ({"ids": 1, "labels": 1}, "leave it out: run.model(ids).logits[:, :-1] are those of the targets ids[:, 1:]"),
+        (
+            {"ids": 1, "labels": 1},
+            "leave it out; the loss is torch.nn.functional.cross_entropy(run.model(ids).logits[:, :-1].flatten(0, 1), "
+            "ids[:, 1:].flatten()), or of labels[:, 1:] where they differ",
+        ),
         ({"ids": 1, "past_key_values": 1}, "state=run.model.init_state(len(ids), ids.device)"),
     ],
 )
