@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -341,3 +342,14 @@ def test_progress_says_how_fast_and_how_long(capsys, clock):
             clock[0] += 10
             progress.update(state(step, 0.5))
     assert capsys.readouterr().err == ""
+
+
+def test_a_split_without_text_says_what_divides_the_files(slmtok, tok):
+    Path("one.txt").write_text("the fox saw the tree\n" * 200)
+    Path("two.txt").write_text("")
+    line = ["pack", "one.txt", "two.txt", "-t", tok, "--val", "tail:10%", "-o", "data"]
+    fix = "; --separator STRING --force cuts files into documents"
+    note = f"note: --val tail:10% leaves no byte of text for val in data: its 1 document is empty{fix}\n"
+    assert slmtok(*line).err == note
+    assert slmtok(*line, "--separator", "\\n", "--force").err == ""
+    assert open_shards("data").n_docs("val") > 1
