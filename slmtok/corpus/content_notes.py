@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from slmtok.corpus.contents import json_lines_among, kind_among
 from slmtok.corpus.document_marks import mark_among
+from slmtok.corpus.kept_bytes import encoding_of
 from slmtok.corpus.paths import STDIN
 from slmtok.errors import Message, Setting
 from slmtok.options import ReadOptions
@@ -18,7 +19,7 @@ def content_notes(files: Sequence[str], options: ReadOptions) -> list[Message]:
         fact = f"{'stdin' if path == STDIN else path} looks like JSON lines, and its JSON was read as text; "
         found.append((fact, Setting("format", "jsonl"), " for the text of its records"))
     if kind := kind_among(files, options):
-        found.append(f"{kind.fact}; {kind.remedy(files)}")
+        found.append((f"{kind.fact}; ", *kind.remedy(files, encoding_of(kind.paths, options))))
     if not options.separator and (mark := mark_among(files, options)):
         found.append((f"{mark.fact}; ", Setting("separator", mark.spelling), " for the documents between them"))
     return found

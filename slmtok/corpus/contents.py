@@ -466,7 +466,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
-        fix = (_way_to_read(path, found),)
+        fix = _way_to_read(path, found)
     if len(found) < number and (content.read_by is None or content in (*_OFFICE.values(), _DOWNLOAD)):
         globs = dict.fromkeys(map(_glob_of, found))
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))
@@ -501,15 +501,15 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     )
 
 
-def _way_to_read(path: str, found: Mapping[str, Content]) -> str | Setting:
+def _way_to_read(path: str, found: Mapping[str, Content]) -> tuple[str | Setting, ...]:
     """What to do about a file with a remedy of its own; found: all files that are not text."""
     content = found[path]
     if content is _EPUB:
         return remedy_of(EPUB, [each for each, what in found.items() if what is _EPUB], [*found])
     inner = SUFFIXES_OF_DATA.get(str(content.read_by))
     if inner and path != STDIN and compression(path) != "plain":
-        return decompressed(path, inner)
-    return _remedy(path, content.read_by or "")
+        return (decompressed(path, inner),)
+    return (_remedy(path, content.read_by or ""),)
 
 
 def _remedy(path: str, read_by: str | Setting) -> str | Setting:
