@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import subprocess
 import warnings
@@ -133,6 +134,43 @@ def test_python_names_the_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         package.train("u.srt", vocab_size=280, encoding="utf-16")
     (note,) = [str(each.message) for each in caught if "time codes" in str(each.message)]
     assert note.endswith(" > u-text.txt, and name it without encoding")
+
+
+JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
+
+
+@pytest.mark.parametrize(
+    ("named", "text", "first", "superset"),
+    [
+        ("shift-jis", f"{JAPANESE}①髙\n{JAPANESE}\n", "①", "cp932"),
+        ("gb2312", f"{'春天来了，花开了，孩子们在河边唱歌。' * 3}\u9555\n", "\u9555", "gb18030"),
+        ("euc-kr", f"{'봄이 왔다. 꽃이 피었다. 아이들이 노래한다. ' * 3}똠방각하\n", "똠", "cp949"),
+    ],
+)
+def test_an_encoding_with_more_characters_is_named(slmtok, named: str, text: str, first: str, superset: str) -> None:
+    """Programs of Windows write such text under the name of the encoding with fewer."""
+    data = text.encode(superset)
+    Path("a.txt").write_bytes(data)
+    ran = slmtok("count", "a.txt", "--encoding", named, "-o", "a.counts")
+    codec = codecs.lookup(named).name
+    assert f"where: a.txt, byte {data.index(first.encode(superset)):,}\n" in ran.err
+    assert ran.err.endswith(f"fix:   --encoding {superset}, which is {codec} with more characters\n")
+    assert slmtok("count", "a.txt", "--encoding", superset, "-o", "a.counts").code == 0
+    note = slmtok("count", "a.txt", "-o", "b.counts").err
+    assert f"run it again with --encoding {superset} --force" in note
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "fix"),
+    [
+        (RUSSIAN, "cp1251", "--encoding cp1251, in which a.txt reads as words"),
+        ("Ein größerer Käse für die Mädchen", "cp1252", "--encoding cp1252"),
+        (RUSSIAN, "utf-8", "leave --encoding out: the text is UTF-8"),
+    ],
+)
+def test_ansi_is_the_encoding_that_the_text_shows(slmtok, text: str, encoding: str, fix: str) -> None:
+    Path("a.txt").write_bytes(f"{text}\n".encode(encoding) * 9)
+    assert slmtok("count", "a.txt", "--encoding", "ansi", "-o", "a").err.endswith(f"fix:   {fix}\n")
 
 
 @pytest.mark.parametrize("name", ["w.jsonl", "w.json"])
