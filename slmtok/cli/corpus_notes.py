@@ -37,6 +37,7 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     from slmtok.corpus.contents import ids_among, json_lines_among, kind_among, list_among
     from slmtok.corpus.json_objects import texts_of_object_among
     from slmtok.corpus.kept_bytes import encoding_of
+    from slmtok.corpus.saved_data_set import unread_splits
     from slmtok.corpus.unnamed_tables import table_among
 
     for glob in (each for each in found.unused_globs if not _matches_output(each)):
@@ -54,6 +55,8 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     if path := ids_among(found, read):
         remedy = with_force("name the text that was encoded")
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
+    if splits := unread_splits(found):
+        yield f"{splits.fact}; {with_force(splits.remedy)}"
     kind = kind_among(found, read)
     if kind:
         _remember(_KIND, kind)

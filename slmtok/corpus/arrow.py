@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from slmtok.corpus.nested_texts import decoded, fix_of_nested
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
-from slmtok.corpus.saved_data_set import check_saved
+from slmtok.corpus.saved_data_set import check_saved, default_split
 from slmtok.corpus.streams import COMPRESSED, UTF_8, document_too_large
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, located, repeated_column, template_of
@@ -461,7 +461,7 @@ def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
     if not isinstance(data, dict):
         return data
     names = sorted(map(str, data))
-    wanted = parsed.split or ("train" if "train" in names or len(names) != 1 else names[0])
+    wanted = parsed.split or default_split(names)
     if wanted not in names:
         if (part := _PART_OF_SPLIT.fullmatch(wanted)) and part[1] in names:
             limits = (Setting("sample", "10%"), " or ", Setting("max_docs", 1000), " read a part of it")
