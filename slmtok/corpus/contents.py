@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from slmtok import file_kinds
+from slmtok.corpus.database_texts import texts_of_database
 from slmtok.corpus.formats import FORMAT_NAMES, arrow_as_parquet, format_of, not_text
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import COMPRESSED, UTF_8, bare_suffix, compression, is_plain, open_head
@@ -33,6 +34,7 @@ from slmtok.file_content import (
     BINARY,
     GIT_LFS_POINTER,
     HEAD_BYTES,
+    SQLITE,
     SUFFIXES_OF_DATA,
     Content,
     content_of,
@@ -479,6 +481,9 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fix = (f"if it holds ids, name the text that was encoded, or make it: {line}; if not, convert it to text",)
     if content is ARROW and path != STDIN and (command := arrow_as_parquet(path)):
         fix = (command,)
+    texts = texts_of_database(path, options.text_key) if content is SQLITE and is_plain(path) else None
+    if texts is not None:
+        fix = (texts.remedy,)
     if content is not GIT_LFS_POINTER and content.read_by != _FETCH_AGAIN:
         fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
@@ -491,7 +496,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     has_format: Message = ("; JSON lines in it need ", Setting("format", "jsonl")) if is_packed else ()
     return OptionError(
         fact,
-        limit=(f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}", *has_format),
+        limit=texts.fact if texts else (f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}", *has_format),
         fix=fix,
         option="format" if options.encoding == UTF_8 else "encoding",
         path=path,
