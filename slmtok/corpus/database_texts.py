@@ -6,7 +6,6 @@ import json
 import shlex
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 from slmtok.files import free_name
 
@@ -56,7 +55,7 @@ def _columns(path: str) -> list[_Column]:
 
     found: list[_Column] = []
     try:
-        base = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro&immutable=1", uri=True)
+        base = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     except sqlite3.Error:
         return []
     try:

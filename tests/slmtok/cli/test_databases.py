@@ -20,7 +20,7 @@ def written(name: str, tables: dict[str, list[tuple[str, str]]]) -> None:
     base.close()
 
 
-@pytest.mark.parametrize("name", ["app.db", "it's here.sqlite3"])
+@pytest.mark.parametrize("name", ["app.db", "it's 50% here?.sqlite3"])
 def test_the_longest_texts_of_a_database_are_written(slmtok, name: str) -> None:
     rows = [("ann", f"{SENTENCE} {at}") for at in range(3)]
     written(name, {"order": [*rows, ("bob", None)], "users": [("x", "y")]})  # type: ignore[list-item]
