@@ -8,27 +8,29 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import compression
+from slmtok.corpus.streams import compression, open_bytes, open_head
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
-from slmtok.corpus.unpacking import DECOMPRESS
+from slmtok.corpus.text_commands import Source, remedy_through
 from slmtok.errors import Setting
-from slmtok.files import free_name, read_file
+from slmtok.files import free_name
 from slmtok.record_texts import LIKELY_FIELDS, field_of_texts, text_in, text_of_list
 
+_Remedy: TypeAlias = "tuple[str | Setting, ...]"
 MIN_MEAN_CHARS = 40
 """Settings and messages of programs are shorter than texts."""
 
 
 def fix_of_nested(
-    source: str, suffix: str | tuple[str, ...], template: Template, record: dict[str, Any]
-) -> tuple[str | Setting, ...] | str | None:
+    source: Source, suffix: str | tuple[str, ...], template: Template, record: dict[str, Any]
+) -> _Remedy | str | None:
     """What to do about a field with records, words or ids: a command that makes text of it, or a field of text.
 
     It is a field that was asked for, else one that holds the text of a record without the field. None where no such
@@ -44,7 +46,7 @@ def fix_of_nested(
     asked = {name: value for name, value in nested.items() if name in template.fields}
     if asked:
         text = text_in(asked, "row")
-        if text is None or not source.endswith(suffix):
+        if text is None or not source.path.endswith(suffix):
             texts = [name for name, value in record.items() if isinstance(value, str)]
             return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
         if template.source is not None:
@@ -52,22 +54,24 @@ def fix_of_nested(
             return _as_texts(source, texts_of, keeps_others=True)
         return _as_text(source, template.fields[0], text)
     if paths := _paths_in(template, record):
-        if source.endswith(suffix):
+        if source.path.endswith(suffix):
             return _as_texts(source, paths, keeps_others=template.source is not None)
         key, path = next(iter(paths.items()))
         return f"write {path} of each row as a field {key!r} of its own"
-    if template.source is not None or template.fields[0] in record or not source.endswith(suffix):
+    if template.source is not None or template.fields[0] in record or not source.path.endswith(suffix):
         return None
     text = _nested_text(record, nested)
     return _as_text(source, template.fields[0], text) if text else None
 
 
-def _with_later_rows(record: dict[str, Any], source: str) -> dict[str, Any]:
+def _with_later_rows(record: dict[str, Any], source: Source) -> dict[str, Any]:
     """A record whose lists go on with those of the first rows of its file: not each message is written alike."""
     lists = {name: [*value] for name, value in record.items() if isinstance(value, list) and value}
-    if not lists or not source.endswith(SUFFIXES["jsonl"]) or not Path(source).is_file():
+    if not lists or not source.path.endswith(SUFFIXES["jsonl"]) or not Path(source.path).is_file():
         return record
-    for line in read_file(source, _HEAD_BYTES).splitlines()[:_MAX_LINES]:
+    with open_bytes(source.path, source.encoding) as stream:
+        head = stream.read(_HEAD_BYTES)
+    for line in head.splitlines()[:_MAX_LINES]:
         with suppress(ValueError, RecursionError):
             row = json.loads(line)
             for name, value in lists.items():
@@ -81,8 +85,8 @@ _HEAD_BYTES, _MAX_LINES = 1 << 16, 100
 
 
 def fix_of_absent(
-    source: str, suffix: str | tuple[str, ...], template: Template, record: Mapping[str, Any]
-) -> tuple[str | Setting, ...] | None:
+    source: Source, suffix: str | tuple[str, ...], template: Template, record: Mapping[str, Any]
+) -> _Remedy | None:
     """What to do about fields of a template that other records have, and this one lacks or has as null.
 
     A command that writes the records with empty texts for them, or to skip such records. None where none lacks.
@@ -90,17 +94,17 @@ def fix_of_absent(
     absent = [name for name in dict.fromkeys(template.fields) if record.get(name) is None]
     if not absent or template.source is None:
         return None
-    if not source.endswith(suffix):
+    if not source.path.endswith(suffix):
         return SKIP
     texts = {name: f"'' if row.get({name!r}) is None else row[{name!r}]" for name in absent}
-    return (_as_texts(source, texts, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
+    return (*_as_texts(source, texts, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
 
 
-def fix_of_other_name(source: str, key: str, name: str) -> tuple[str | Setting, ...]:
+def fix_of_other_name(source: Source, key: str, name: str) -> _Remedy:
     """What to do about a record whose text is in the field `name`, where others have it in `key`."""
-    if not source.endswith(SUFFIXES["jsonl"]):
+    if not source.path.endswith(SUFFIXES["jsonl"]):
         return SKIP
-    return (_as_texts(source, {key: f"row.get({key!r}, row.get({name!r}))"}, keeps_others=True), "; or ", *SKIP)
+    return (*_as_texts(source, {key: f"row.get({key!r}, row.get({name!r}))"}, keeps_others=True), "; or ", *SKIP)
 
 
 def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | None:
@@ -117,19 +121,19 @@ def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | 
     return text_in(nested, "row")
 
 
-def fix_of_list(source: str, suffix: str | tuple[str, ...], key: str, row: list[Any]) -> str | None:
+def fix_of_list(source: Source, suffix: str | tuple[str, ...], key: str, row: list[Any]) -> _Remedy | None:
     """The command that writes rows which are lists of texts or records as records; None for other lists."""
     text = text_of_list(row, "row")
-    return None if text is None or not source.endswith(suffix) else _as_text(source, key, text)
+    return None if text is None or not source.path.endswith(suffix) else _as_text(source, key, text)
 
 
-def fix_of_object(source: str, template: Template, value: Mapping[str, Any]) -> tuple[str | Setting, ...] | str | None:
+def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) -> _Remedy | str | None:
     """What to do about an object of JSON with a list of records, or a column of texts, among its values.
 
     None for other objects, such as settings, for one whose records have the fields, and for a compressed file whose
     text needs a command.
     """
-    if _is_split(value) and source.endswith(".json"):
+    if _is_split(value) and source.path.endswith(".json"):
         rows = "dict(zip(table['columns'], row)) for table in [json.load(sys.stdin)] for row in table['data']"
         return _as_texts(source, {}, keeps_others=True, rows=f"row in ({rows})")
     for name, held in value.items():
@@ -141,7 +145,9 @@ def fix_of_object(source: str, template: Template, value: Mapping[str, Any]) -> 
         ):
             return fix
         column = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list) else []
-        is_meant = name in (*LIKELY_FIELDS, *template.fields) and template.source is None and source.endswith(".json")
+        is_meant = (
+            name in (*LIKELY_FIELDS, *template.fields) and template.source is None and source.path.endswith(".json")
+        )
         if is_meant and column and all(isinstance(each, str) for each in column):
             values = ".values()" if isinstance(held, dict) else ""
             return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{name!r}]{values}")
@@ -155,13 +161,11 @@ def _is_split(value: Mapping[str, Any]) -> bool:
     return is_named and isinstance(held, list) and ("data" not in value or bool(held and isinstance(held[0], list)))
 
 
-def _fix_of_rows(
-    source: str, name: str, template: Template, first: dict[str, Any]
-) -> tuple[str | Setting, ...] | str | None:
+def _fix_of_rows(source: Source, name: str, template: Template, first: dict[str, Any]) -> _Remedy | str | None:
     """The same for the list `name` of rows, of which one is given."""
     texts = [key for key, value in first.items() if isinstance(value, str)]
     nested = {key: value for key, value in first.items() if isinstance(value, (list, dict))}
-    if template.source is None and source.endswith(".json") and (text := _nested_text(first, nested)):
+    if template.source is None and source.path.endswith(".json") and (text := _nested_text(first, nested)):
         return _as_texts(source, {template.fields[0]: text}, rows=f"row in json.load(sys.stdin)[{name!r}]")
     is_text = any(key in LIKELY_FIELDS or len(first[key]) >= MIN_MEAN_CHARS for key in texts)
     if not is_text:
@@ -222,7 +226,7 @@ def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
     return field_of_texts(value if isinstance(value, list) else [value]) is not None
 
 
-def _as_text(source: str, key: str, text: str) -> str:
+def _as_text(source: Source, key: str, text: str) -> _Remedy:
     """The command that writes records with the expression `text` of each row of `source` as their field `key`."""
     return _as_texts(source, {key: text})
 
@@ -232,22 +236,24 @@ def is_object_of_texts(record: Mapping[str, object]) -> bool:
     return len(record) > 1 and all(isinstance(value, str) for value in record.values())
 
 
-def fix_of_values(source: str, key: str) -> str:
+def fix_of_values(source: Source, key: str) -> _Remedy:
     """The command that writes each value of the object in `source` as a record with the field `key`."""
     return _as_records(source, key, "json.load(sys.stdin).values()")
 
 
-def _as_records(source: str, key: str, texts: str) -> str:
+def _as_records(source: Source, key: str, texts: str) -> _Remedy:
     """The command that writes each text of an expression as a record with the field `key`."""
     rows = f"({{{key!r}: text}} for text in {texts})"
     program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
 
 
-def _as_texts(source: str, texts: Mapping[str, str], *, keeps_others: bool = False, rows: str | None = None) -> str:
+def _as_texts(
+    source: Source, texts: Mapping[str, str], *, keeps_others: bool = False, rows: str | None = None
+) -> _Remedy:
     """The same for several fields; `keeps_others` keeps the other fields of a row. rows: those of another file."""
     fields = ", ".join([*["**row"] * keeps_others, *(f"{key!r}: {text}" for key, text in texts.items())])
-    modules, rows = ("", rows) if rows else _READERS[Path(source).suffix]
+    modules, rows = ("", rows) if rows else _READERS[Path(source.path).suffix]
     program = f"import json, sys{modules}; print(*map(json.dumps, ({{{fields}}} for {rows})), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
 
@@ -263,18 +269,16 @@ _READERS = {
 """By suffix: what the command imports besides, and its rows."""
 
 
-def converted(source: str, ending: str, command: str) -> str:
+def converted(source: Source, ending: str, command: str) -> _Remedy:
     """The command that writes a file beside `source`, to be named instead."""
-    if source == STDIN:
-        return f"pipe it through {command}"
-    decompress, bare = DECOMPRESS.get(compression(source)), source
-    if decompress:
-        bare = source.removesuffix(Path(source).suffix)
+    bare = source.path
+    if command.startswith("python ") and bare != STDIN and open_head(bare, len(BOM_UTF8)) == BOM_UTF8:
+        command = f"PYTHONIOENCODING=utf-8-sig {command}"
+    if compression(bare) != "plain":
+        bare = bare.removesuffix(Path(bare).suffix)
     suffix = Path(bare).suffix
     made = shlex.quote(f"{bare.removesuffix(suffix) if suffix in _READERS else bare}-{ending}.jsonl")
-    if decompress:
-        return f"{decompress} {shlex.quote(source)} | {command} > {made}, and name it"
-    return f"{command} < {shlex.quote(source)} > {made}, and name it"
+    return remedy_through(command, source, made)
 
 
 def decoded(source: str, column: str) -> str:
