@@ -302,7 +302,8 @@ def test_a_field_that_a_later_record_lacks(slmtok, here):
     """The field of that record is not the one of all, so leaving records out is a remedy as well."""
     (here / "mixed.jsonl").write_text('{"text": "a b"}\n{"body": "c"}\n')
     ran = slmtok("count", "mixed.jsonl", "-o", "new.counts")
-    assert "fix:   --text-key body if all records have it, else --skip-malformed" in ran.err
+    assert "limit: other records of the file have 'text'\n" in ran.err
+    assert "< mixed.jsonl > mixed-text.jsonl, and name it; or --skip-malformed to skip such records" in ran.err
     assert slmtok("count", "mixed.jsonl", "-o", "new.counts", "--skip-malformed").code == 0
 
 
