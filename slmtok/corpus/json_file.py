@@ -93,7 +93,7 @@ def _fix(path: str, values: list[Any], record: object, error: MalformedRecord, t
         return fix_of_list(path, ".json" if is_array else ".jsonl", template.fields[0], record)
     if not isinstance(record, dict):
         return None
-    if template.source is None and _is_texts(values, record, error) and path.endswith(".json"):
+    if template.source is None and _is_texts(values, record, error):
         return fix_of_values(path, template.fields[0])
     is_alone = len(values) == 1 and record is values[0]
     fix = fix_of_nested(path, ".json", template, record) if is_array else None
