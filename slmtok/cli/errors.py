@@ -46,12 +46,8 @@ from slmtok.cli.arguments import (
     without_options,
 )
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, flag_naming, printable, styled
-from slmtok.errors import (
-    OptionError,
-    SlmtokError,
-    render,
-    suggestion,
-)
+from slmtok.errors import OptionError, SlmtokError, render, suggestion
+from slmtok.path_arguments import is_glob
 
 _COMMAND = re.compile(r"(PYTHONIOENCODING=\S+ )?(slmtok|slm|pip|python|printf|make|eval|sed|cp|mv|mkdir|while) ")
 EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S*).*\)", re.DOTALL)
@@ -302,6 +298,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fix = _translated(context, least=1) or fix
     elif habit:
         fix = _use(habit(value, arguments))
+    elif name == "--include" and value and (line := _with_files(value, typed, context)):
+        fix = line
     elif value and _takes_text_on(command) and is_text_file(value):
         fix = f"use --on {shlex.quote(value)}"
     elif foreign := _foreign_option(name, value, command):
@@ -332,8 +330,9 @@ def _several_unknown(context: click.Context) -> str:
     arguments, left_out = arguments_of(context), _without_equivalent(context)
     remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
     absent = "".join(f"; {found}" for text in remedies for found in re.findall("slmtok has no .*", text))
-    kind = "options of another tool" if left_out or _are_foreign(context) else "unknown options"
-    without = f"; {context.command_path} has nothing for {', '.join(left_out)}" if left_out else ""
+    are_all = len(left_out) == len(_unknown(context))
+    kind = "options of another tool" if (left_out and not are_all) or _are_foreign(context) else "unknown options"
+    without = f"; {context.command_path} has nothing for {', '.join(left_out)}" if left_out and not are_all else ""
     return f"{kind}: {', '.join(_unknown(context))}{absent}{without}"
 
 
@@ -378,6 +377,17 @@ def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence
     form = next((each for each in ("--json", "--html") if target.endswith(f".{each[2:]}") and each in known), None)
     words += [form] if form and form not in words else []
     return f"{where} {shlex.join(words)} > {shlex.quote(free_name(target))}"
+
+
+def _with_files(glob: str, flag: str, context: click.Context) -> str | None:
+    """The command line with the files of a glob below each folder of the corpus in its place; None without a folder."""
+    words = pairwise(["", *arguments_of(context)])
+    folders = [word for before, word in words if os.path.isdir(word) and not before.startswith("-")]  # noqa: PTH112
+    files = {folder: f"{folder.rstrip('/')}/**/{glob}" for folder in folders}
+    if not folders or not takes_corpus(context.command) or not is_glob(glob):
+        return None
+    kept = without_options(arguments_of(context), (flag,))
+    return command_line(context, [files.get(word, word) for word in kept])
 
 
 def _as_json(flag: str, context: click.Context) -> str:
@@ -446,7 +456,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     command, arguments, where = context.command, arguments_of(context), context.command_path
     unknown, whole = _unknown(context), getattr(command, "habits", {}).get(WHOLE)
     left_out = _without_equivalent(context)
-    if len(unknown) < (1 if whole else least) or (left_out and len(unknown) < len(left_out) + 2):
+    if len(unknown) < (1 if whole else least):
         return None
     words: list[str] = []
     each_other, expanded = "", list[str]()

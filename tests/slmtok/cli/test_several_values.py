@@ -90,3 +90,10 @@ def test_globs_get_names_of_their_own(slmtok, here, globs: list[str], pairs: lis
     ran = slmtok("count", "ml", "src", *words, "-o", "x.counts")
     fix = ran.err.rpartition("  fix:   ")[2].strip()
     assert shlex.split(fix) == [word for pair in pairs for word in ("--domain", pair)]
+
+
+def test_a_domain_without_files_names_the_folder_of_its_name(slmtok, here) -> None:
+    package.train("src", vocab_size=280).save("tok.json")
+    for command in (["count", "-o", "x.counts"], ["pack", "-t", "tok.json", "-o", "data"]):
+        ran = slmtok(command[0], "ml", *command[1:], "--domain", "en=english/*", "--domain", "de=de/*")
+        assert "--domain 'en=english/*' matches no file of the corpus; --domain 'en=en/*' is for the files" in ran.err
