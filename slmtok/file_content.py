@@ -40,6 +40,7 @@ BINARY = Content("binary data (it has zero bytes)", encoded=True)
 GIT_LFS_POINTER = Content("a Git LFS pointer", "git lfs pull")
 """A few lines that stand for a file in a repository, until Git LFS fetches it."""
 ARROW = Content("arrow")
+SQLITE = Content("an SQLite database")
 _PICKLE = Content("a pickle")
 _NUMPY, _INTEGERS = Content("a numpy array"), Content("a numpy array", integers=True)
 _NUMPY_OF_INTEGERS = re.compile(rb"\x93NUMPY.{2,8}\{'descr': '[<>|=][iu]", re.DOTALL)
@@ -56,7 +57,7 @@ _MAGIC_NUMBERS = {
     b"\xff\xd8\xff": Content("a JPEG image"),
     b"GIF8": Content("a GIF image"),
     b"%PDF-": Content("a PDF document"),
-    b"SQLite format 3": Content("an SQLite database"),
+    b"SQLite format 3": SQLITE,
     b"PAR1": Content("parquet", Setting("format", "parquet")),
     b"ARROW1": ARROW,
     b"\x93NUMPY": _NUMPY,

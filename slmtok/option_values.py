@@ -16,7 +16,7 @@ from slmtok.checks import U64, check_int, check_output_name, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import any_of, closest, rule_of_share, split_of_share
 from slmtok.sizes import parse_size
-from slmtok.text_encodings import similar_codec, text_codec
+from slmtok.text_encodings import is_of_several, similar_codec, text_codec
 
 MAX_DOMAINS = 65_535
 MAX_WEIGHT = 10**9
@@ -160,7 +160,7 @@ def check_encoding(name: str, value: object) -> str:
             # UTF-8 in its place would read a text that is not UTF-8 as invalid bytes.
             fix=(Setting(name, near),) if near else ("name the encoding of the text, or leave it out for UTF-8",),
             option=name,
-            unknown_encoding=None if near else str(value),
+            unknown_encoding=None if near and not is_of_several(str(value)) else str(value),
         )
     return found
 

@@ -9,7 +9,7 @@ _MAX_NEAR = 5
 _UTF_8_WITH_MARK = ("utf8bom", "utf8withbom", "utf8withsignature")
 """Names that editors give to UTF-8 with a byte order mark."""
 _OF_WINDOWS = {"ansi": "cp1252"}
-"""Names that Windows gives to encodings: ANSI is cp1252 in Western Europe and America."""
+"""Names that Windows gives to encodings: ANSI is cp1252 in Western Europe and America, and others elsewhere."""
 _NO_FILES = ("idna", "punycode")
 """Codecs of host names, which no file is in."""
 
@@ -51,6 +51,11 @@ def similar_codec(name: str) -> str | None:
     ratios = [SequenceMatcher(None, each, wanted).ratio() for each in near]
     best = {names[each] for each, ratio in zip(near, ratios, strict=True) if ratio == max(ratios)}
     return best.pop() if len(best) == 1 else None
+
+
+def is_of_several(name: str) -> bool:
+    """Whether a name stands for an encoding that depends on the country, so that a text may be in another one."""
+    return _letters(name) in _OF_WINDOWS
 
 
 def _letters(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.cli.output import again_with, flag_naming, with_force
-from slmtok.errors import CorpusTooSmall, MissingInput, render
+from slmtok.errors import CorpusTooSmall, MissingInput, Setting, render
 from slmtok.files import free_name
 from slmtok.sizes import counted
 
@@ -36,6 +36,8 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
     from slmtok.corpus.contents import ids_among, json_lines_among, kind_among, list_among
     from slmtok.corpus.json_objects import texts_of_object_among
+    from slmtok.corpus.kept_bytes import encoding_of
+    from slmtok.corpus.saved_data_set import unread_splits
     from slmtok.corpus.unnamed_tables import table_among
 
     for glob in (each for each in found.unused_globs if not _matches_output(each)):
@@ -53,12 +55,15 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     if path := ids_among(found, read):
         remedy = with_force("name the text that was encoded")
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
+    if splits := unread_splits(found):
+        yield f"{splits.fact}; {with_force(splits.remedy)}"
     kind = kind_among(found, read)
     if kind:
         _remember(_KIND, kind)
-        yield f"{kind.fact}; {with_force(kind.remedy(found))}"
+        told = kind.remedy(found, encoding_of(kind.paths, read))
+        yield f"{kind.fact}; {with_force(render(told, flag_naming))}"
     if texts := texts_of_object_among(found, read):
-        meant = with_force(texts.fix) if isinstance(texts.fix, str) else again_with(render(texts.fix, flag_naming))
+        meant = (again_with if isinstance(texts.fix[0], Setting) else with_force)(render(texts.fix, flag_naming))
         are = "is one JSON object with texts, and its"
         if texts.more:
             are = f"and {counted(texts.more, 'more file')} are each one JSON object with texts, and their"
@@ -247,16 +252,21 @@ def _rewritten(program: str, path: str, besides: bytes | None = None) -> str:
     besides: a mark of text that the program damages.
     """
     from slmtok.corpus.contents import head_of
-    from slmtok.corpus.text_commands import rewrite
+    from slmtok.corpus.text_commands import Source, rewrite, through, without_encoding
 
     found, read = _corpus()
     source = Path(path)
     is_spared = besides is None or all(besides not in head_of(each, read, _HEAD_BYTES) for each in found[:_MAX_FILES])
-    made = rewrite(found, found, program, f"-clean{source.suffix}") if len(found) > 1 and is_spared else None
+    made = (
+        rewrite(found, found, program, f"-clean{source.suffix}", read.encoding)
+        if len(found) > 1 and is_spared
+        else None
+    )
+    named = render(without_encoding(read.encoding), flag_naming)
     if made and not made.more:
-        return with_force(f"{made.command}, and name {made.named}")
-    target = free_name(f"{source.stem}-clean{source.suffix}")
-    return with_force(f"{program} < {shlex.quote(path)} > {shlex.quote(target)}, and name it")
+        return with_force(f"{made.command}, and name {made.named}{named}")
+    target = shlex.quote(free_name(f"{source.stem}-clean{source.suffix}"))
+    return with_force(f"{through(program, Source(path, read.encoding), target)}, and name it{named}")
 
 
 def glob_meant(glob: str, found: list[str], option: str) -> str:

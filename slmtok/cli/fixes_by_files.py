@@ -30,20 +30,28 @@ def explain_by_files(error: SlmtokError, ctx: click.Context) -> None:
 
 
 def _name_encoding(error: SlmtokError, files: list[str]) -> None:
-    """The encoding that the files show, in the place of a name that is of none, such as `auto`."""
+    """The encoding that the files show, in the place of a name that is of none, such as `auto`, or of several.
+
+    ANSI in Western Europe has the letters of Latin-1, so that text in these shows no other encoding.
+    """
     from slmtok.cli.encoding_notes import encoding_meant
     from slmtok.corpus.kept_bytes import first_heads
+    from slmtok.corpus.likely_encodings import LATIN_1
     from slmtok.file_content import content_of, is_utf_8
     from slmtok.options import ReadOptions
 
-    read = ReadOptions()
+    read, fix = ReadOptions(), error.parts["fix"]
+    is_near = isinstance(fix, tuple) and isinstance(fix[0], Setting)
     heads = dict(first_heads(files, read))
     marked = (content for head in heads.values() if (content := content_of(head)) and content.encoded)
     if (first := next(marked, None)) and isinstance(first.read_by, Setting):
         error.fix = (first.read_by,)
-    elif found := encoding_meant(files, read):
+    elif (found := encoding_meant(files, read)) and not (is_near and LATIN_1 in found[1]):
         path, names = found
         shown = [part for name in names for part in (", or ", Setting("encoding", name))][1:]
         error.fix = (*shown, f", in which {path} reads as words")
+    elif is_near and all(map(bytes.isascii, heads.values())):
+        # ASCII is the same in both.
+        return
     elif any(heads.values()) and all(map(is_utf_8, heads.values())):
         error.fix = ("leave ", Setting("encoding"), " out: the text is UTF-8")

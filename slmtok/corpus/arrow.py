@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from slmtok.corpus.nested_texts import decoded, fix_of_nested
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
-from slmtok.corpus.saved_data_set import check_saved
+from slmtok.corpus.saved_data_set import check_saved, default_split
 from slmtok.corpus.streams import COMPRESSED, UTF_8, document_too_large
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, located, repeated_column, template_of
 from slmtok.corpus.text_columns import TextColumn
+from slmtok.corpus.text_commands import Source
 from slmtok.errors import (
     DocumentTooLarge,
     MalformedRecord,
@@ -34,6 +35,7 @@ from slmtok.errors import (
     SlmtokError,
     Unreadable,
     missing_extra,
+    render,
 )
 from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import read_file
@@ -167,7 +169,7 @@ def _largest_first(file: Any, kinds: Mapping[str, object]) -> dict[str, object]:
     return dict(sorted(kinds.items(), key=lambda item: -sizes.get(item[0], 0)))
 
 
-def _fix_of_nested(file: Any, template: Template, kinds: Mapping[str, object], path: str) -> str | None:
+def _fix_of_nested(file: Any, template: Template, kinds: Mapping[str, object], path: str) -> Message | None:
     """The command that writes the text of nested columns as a field; None where there is none to be seen."""
     nested = [name for name, kind in kinds.items() if _NESTED_KIND.match(str(kind))]
     if not nested or not file.num_row_groups or template.source is not None:
@@ -178,8 +180,8 @@ def _fix_of_nested(file: Any, template: Template, kinds: Mapping[str, object], p
         [row] = next(file.iter_batches(batch_size=1, row_groups=[0], columns=nested, use_threads=False)).to_pylist()
         # Of columns of text it matters that they are there.
         texts = {name: "" for name, kind in kinds.items() if _TEXT_KIND.match(str(kind))}
-        fix = fix_of_nested(path, ".parquet", template, {**texts, **row})
-        return fix if isinstance(fix, str) and fix.startswith("python ") else None
+        fix = fix_of_nested(Source(path), ".parquet", template, {**texts, **row})
+        return fix if fix and render(fix).startswith("python ") else None
     return None
 
 
@@ -459,7 +461,7 @@ def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
     if not isinstance(data, dict):
         return data
     names = sorted(map(str, data))
-    wanted = parsed.split or ("train" if "train" in names or len(names) != 1 else names[0])
+    wanted = parsed.split or default_split(names)
     if wanted not in names:
         if (part := _PART_OF_SPLIT.fullmatch(wanted)) and part[1] in names:
             limits = (Setting("sample", "10%"), " or ", Setting("max_docs", 1000), " read a part of it")

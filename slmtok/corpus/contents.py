@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import file_kinds
+from slmtok.corpus.database_texts import texts_of_database
 from slmtok.corpus.formats import FORMAT_NAMES, arrow_as_parquet, format_of, not_text
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import COMPRESSED, UTF_8, bare_suffix, compression, is_plain, open_head
@@ -34,6 +35,7 @@ from slmtok.file_content import (
     BINARY,
     GIT_LFS_POINTER,
     HEAD_BYTES,
+    SQLITE,
     SUFFIXES_OF_DATA,
     Content,
     content_of,
@@ -474,7 +476,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
-        fix = (_way_to_read(path, found),)
+        fix = _way_to_read(path, found)
     if len(found) < number and (content.read_by is None or content in (*_OFFICE.values(), _DOWNLOAD)):
         globs = dict.fromkeys(map(_glob_of, found))
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))
@@ -487,6 +489,9 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fix = (f"if it holds ids, name the text that was encoded, or make it: {line}; if not, convert it to text",)
     if content is ARROW and path != STDIN and (command := arrow_as_parquet(path)):
         fix = (command,)
+    texts = texts_of_database(path, options.text_key) if content is SQLITE and is_plain(path) else None
+    if texts is not None:
+        fix = (texts.remedy,)
     if content is not GIT_LFS_POINTER and content.read_by != _FETCH_AGAIN:
         fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
@@ -499,7 +504,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     has_format: Message = ("; JSON lines in it need ", Setting("format", "jsonl")) if is_packed else ()
     return OptionError(
         fact,
-        limit=(f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}", *has_format),
+        limit=texts.fact if texts else (f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}", *has_format),
         fix=fix,
         option="format" if options.encoding == UTF_8 else "encoding",
         path=path,
@@ -509,15 +514,15 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     )
 
 
-def _way_to_read(path: str, found: Mapping[str, Content]) -> str | Setting:
+def _way_to_read(path: str, found: Mapping[str, Content]) -> tuple[str | Setting, ...]:
     """What to do about a file with a remedy of its own; found: all files that are not text."""
     content = found[path]
     if content is _EPUB:
         return remedy_of(EPUB, [each for each, what in found.items() if what is _EPUB], [*found])
     inner = SUFFIXES_OF_DATA.get(str(content.read_by))
     if inner and path != STDIN and compression(path) != "plain":
-        return decompressed(path, inner)
-    return _remedy(path, content.read_by or "")
+        return (decompressed(path, inner),)
+    return (_remedy(path, content.read_by or ""),)
 
 
 def _remedy(path: str, read_by: str | Setting) -> str | Setting:

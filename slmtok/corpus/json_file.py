@@ -28,6 +28,7 @@ from slmtok.corpus.nested_texts import (
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, Template, encode, located, template_of
+from slmtok.corpus.text_commands import Source, remedy_through
 from slmtok.errors import DocumentTooLarge, MalformedRecord, Message, Setting
 from slmtok.files import free_name, read_at_most
 from slmtok.options import ReadOptions
@@ -51,19 +52,20 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
             fix=("write one object a line, which .jsonl holds, or raise ", Setting("max_doc_bytes")),
             bytes=options.max_doc_bytes,
         )
+    file = Source(path, options.encoding)
     values: list[Any] = []
     try:
         values.extend(_values(content.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
         if options.format != "auto" or values or not content.lstrip().startswith(b"{"):
             is_json = bool(values) or content.lstrip().startswith((b"{", b"["))
-            raise _malformed(error, path, len(values) + 1, None if is_json else format_of_name(path, options)) from None
+            raise _malformed(error, file, len(values) + 1, None if is_json else format_of_name(path, options)) from None
         # Settings with comments.
         values = [{}]
     template = template_of(options)
     records = values
     if len(values) == 1:
-        records = values[0] if isinstance(values[0], list) else _records_in(values[0], template, path) or values
+        records = values[0] if isinstance(values[0], list) else _records_in(values[0], template, file) or values
     if options.format == "auto" and records is values and len(values) == 1 and isinstance(values[0], dict):
         yield content
         return
@@ -74,30 +76,30 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
         except MalformedRecord as error:
             if not options.skip_malformed:
                 is_object = isinstance(record, dict)
-                absent = fix_of_absent(path, ".json", template, record) if is_object and records is values[0] else None
+                absent = fix_of_absent(file, ".json", template, record) if is_object and records is values[0] else None
                 if absent and any(_has_text(each, template) for each in records):
                     error.fix = absent
                 elif template.is_held_by(record) and any(_has_text(each, template) for each in records):
                     error.fix = SKIP
                     error.fields.pop("meant", None)
-                elif fix := _fix(path, values, record, error, template):
+                elif fix := _fix(file, values, record, error, template):
                     error.fix = fix
                 raise located(error, path, record=number) from None
             skipped.records += 1
 
 
-def _fix(path: str, values: list[Any], record: object, error: MalformedRecord, template: Template) -> Message | None:
+def _fix(file: Source, values: list[Any], record: object, error: MalformedRecord, template: Template) -> Message | None:
     """What to do about a record without its text where a command makes records of it, or another field is meant."""
     is_array = len(values) == 1 and isinstance(values[0], list)
     if isinstance(record, list):
-        return fix_of_list(path, ".json" if is_array else ".jsonl", template.fields[0], record)
+        return fix_of_list(file, ".json" if is_array else ".jsonl", template.fields[0], record)
     if not isinstance(record, dict):
         return None
     if template.source is None and _is_texts(values, record, error):
-        return fix_of_values(path, template.fields[0])
+        return fix_of_values(file, template.fields[0])
     is_alone = len(values) == 1 and record is values[0]
-    fix = fix_of_nested(path, ".json", template, record) if is_array else None
-    fix = fix_of_object(path, template, record) if is_alone else fix
+    fix = fix_of_nested(file, ".json", template, record) if is_array else None
+    fix = fix_of_object(file, template, record) if is_alone else fix
     if fix:
         error.fields.pop("meant", None)
     return fix
@@ -117,7 +119,7 @@ def _has_text(record: object, template: Template) -> bool:
     return True
 
 
-def _records_in(value: Any, template: Template, path: str) -> list[Any] | None:
+def _records_in(value: Any, template: Template, file: Source) -> list[Any] | None:
     """The only array of records in an object: nothing else is in it, or objects that have the fields.
 
     Raises `MalformedRecord` for several arrays of objects that have the fields.
@@ -134,21 +136,21 @@ def _records_in(value: Any, template: Template, path: str) -> list[Any] | None:
         if isinstance(array, list) and array and all(isinstance(one, dict) and one.keys() >= fields for one in array)
     }
     if len(found) > 1:
-        raise _several(list(found), path)
+        raise _several(list(found), file)
     return next(iter(found.values()), None)
 
 
-def _several(names: list[str], path: str) -> MalformedRecord:
+def _several(names: list[str], file: Source) -> MalformedRecord:
     """The error for a file with several arrays of records; its fix writes the first as a file of its own."""
-    file, name = json.dumps(path), json.dumps(names[0])
-    program = f"import json; print(*map(json.dumps, json.load(open({file}))[{name}]), sep=chr(10))"
-    output = shlex.quote(f"{path.removesuffix('.json')}-{names[0]}.jsonl")
+    name = json.dumps(names[0])
+    program = f"import json, sys; print(*map(json.dumps, json.load(sys.stdin)[{name}]), sep=chr(10))"
+    output = shlex.quote(f"{file.path.removesuffix('.json')}-{names[0]}.jsonl")
     return MalformedRecord(
         f"an object with {len(names)} lists of records: {', '.join(map(repr, names))}",
-        where=path,
+        where=file.path,
         limit=("one list; ", Setting("format", "text"), " reads the file as it is"),
-        fix=f"python -c {shlex.quote(program)} > {output}, and name it",
-        path=path,
+        fix=remedy_through(f"python -c {shlex.quote(program)}", file, output),
+        path=file.path,
     )
 
 
@@ -166,7 +168,7 @@ def _skip_space(text: str, at: int) -> int:
     return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches the empty string
 
 
-def _malformed(error: Exception, path: str, record: int, other_format: Message | None) -> MalformedRecord:
+def _malformed(error: Exception, file: Source, record: int, other_format: Message | None) -> MalformedRecord:
     reason = str(error) if isinstance(error, ValueError) else "it nests too deep"
     at = error.pos if isinstance(error, json.JSONDecodeError) else 0
     before = error.doc[:at].rstrip() if isinstance(error, json.JSONDecodeError) else ""
@@ -176,20 +178,19 @@ def _malformed(error: Exception, path: str, record: int, other_format: Message |
         return located(
             MalformedRecord(
                 f"not JSON: a comma stands before the closing {error.doc[at]!r}, at column {column}",
-                fix=_without_comma(path, comma),
+                fix=_without_comma(file, comma),
             ),
-            path,
+            file.path,
             line=line,
         )
     fix = other_format or ("repair the file, or ", Setting("format", "text"), " to read it as plain text")
-    return located(MalformedRecord(f"not JSON: {reason}", fix=fix), path, record=record)
+    return located(MalformedRecord(f"not JSON: {reason}", fix=fix), file.path, record=record)
 
 
-def _without_comma(path: str, at: int) -> str:
+def _without_comma(file: Source, at: int) -> Message:
     """The command that writes a file of JSON without its character number `at`, a comma."""
-    if not path.endswith(".json"):
+    if not file.path.endswith(".json"):
         return "remove the comma"
     program = f"import sys; text = sys.stdin.read(); print(text[:{at}] + text[{at + 1}:])"
-    target = free_name(f"{path.removesuffix('.json')}-clean.json")
-    line = f"python -c {shlex.quote(program)} < {shlex.quote(path)} > {shlex.quote(target)}"
-    return f"PYTHONIOENCODING=utf-8-sig {line}, and name it"
+    target = shlex.quote(free_name(f"{file.path.removesuffix('.json')}-clean.json"))
+    return remedy_through(f"PYTHONIOENCODING=utf-8-sig python -c {shlex.quote(program)}", file, target)

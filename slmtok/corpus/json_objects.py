@@ -12,6 +12,7 @@ from slmtok.corpus.formats import format_of
 from slmtok.corpus.nested_texts import MIN_MEAN_CHARS, fix_of_object, fix_of_values, is_object_of_texts
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.template import Template, template_of
+from slmtok.corpus.text_commands import Source
 from slmtok.errors import Message, Setting
 from slmtok.options import ReadOptions
 from slmtok.record_texts import LIKELY_FIELDS
@@ -48,7 +49,7 @@ def texts_of_object_among(paths: Sequence[str], options: ReadOptions) -> ObjectF
             if more := sum(other is not None and other.keys() == value.keys() for other in others):
                 named = (" ", Setting("text_key", key)) if key != template.fields[0] else ()
                 return ObjectFound(path, more, (Setting("format", "json"), *named))
-        if fix := _fix(path, template, value, is_cut=is_cut):
+        if fix := _fix(Source(path, options.encoding), template, value, is_cut=is_cut):
             return ObjectFound(path, 0, fix)
     return None
 
@@ -77,15 +78,19 @@ def _text_key(value: Mapping[str, Any], template: Template) -> str | None:
     return key if key is not None and len(value[key]) >= MIN_MEAN_CHARS else None
 
 
-def _fix(path: str, template: Template, value: Mapping[str, Any], *, is_cut: bool) -> Message | None:
+def _fix(file: Source, template: Template, value: Mapping[str, Any], *, is_cut: bool) -> Message | None:
     """What to do about an object, which may be cut; None where it holds no texts, or they are read as records."""
     texts = [text for text in value.values() if isinstance(text, str)]
     if not texts or len(texts) < len(value):
-        return None if _holds_records(value, template, is_cut=is_cut) else fix_of_object(path, template, value)
-    if template.source is not None or not path.endswith(".json") or sum(map(len, texts)) < MIN_MEAN_CHARS * len(texts):
+        return None if _holds_records(value, template, is_cut=is_cut) else fix_of_object(file, template, value)
+    if (
+        template.source is not None
+        or not file.path.endswith(".json")
+        or sum(map(len, texts)) < MIN_MEAN_CHARS * len(texts)
+    ):
         return None
     field = template.fields[0]
-    return (Setting("format", "json"),) if field in value else fix_of_values(path, field)
+    return (Setting("format", "json"),) if field in value else fix_of_values(file, field)
 
 
 def _holds_records(value: Mapping[str, Any], template: Template, *, is_cut: bool) -> bool:

@@ -24,6 +24,7 @@ from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import beginning_of, open_head
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
+from slmtok.corpus.text_commands import Source
 from slmtok.errors import MalformedRecord, Message, Setting
 from slmtok.file_content import is_utf_8
 from slmtok.options import ReadOptions
@@ -52,14 +53,15 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
     except MalformedRecord as error:
         if options.skip_malformed:
             return None
+        file = Source(source, options.encoding)
         if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
             error.limit, error.fix = "one JSON object a line", _fix_of_array(source, options, record)
         elif number == 1 and isinstance(record, str) and is_json_object(record):
             error.limit = "one JSON object a line, and this is one in quotes"
-            error.fix = converted(source, "lines", _UNQUOTED)
+            error.fix = converted(file, "lines", _UNQUOTED)
         elif line.startswith(_RECORD_SEPARATOR):
             error.limit = "JSON text sequences (RFC 7464) have a separator, U+001E, before each record"
-            error.fix = converted(source, "lines", r"tr -d '\036'")
+            error.fix = converted(file, "lines", r"tr -d '\036'")
         elif number == 1 and isinstance(record, str) and options.text_template is None:
             error.limit, error.fix = "one JSON object a line", _fix_of_text(options)
         elif (
@@ -70,7 +72,7 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             error.fix = fix
         elif line.rstrip().endswith(b"},"):
             # An array without its brackets.
-            error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")
+            error.limit, error.fix = "a comma follows the record", converted(file, "lines", "sed 's/,$//'")
         elif not is_utf_8(line, is_whole=True):
             error.fix = _fix_of_encoding(source)
         elif record is ... and (found := meant_by_head(source, options)):
@@ -82,9 +84,9 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             error.fields.pop("meant", None)
         elif (name := error.fields.get("meant")) and _begins_with_text(source, options):
             error.limit = f"other records of the file have {options.text_key!r}"
-            error.fix = fix_of_other_name(source, options.text_key, str(name))
+            error.fix = fix_of_other_name(file, options.text_key, str(name))
             error.fields.pop("meant")
-        elif isinstance(record, dict) and (fix := fix_of_nested(source, _SUFFIX, template_of(options), record)):
+        elif isinstance(record, dict) and (fix := fix_of_nested(file, _SUFFIX, template_of(options), record)):
             error.fix = fix
             error.fields.pop("meant", None)
         raise located(error, source, line=number) from None
@@ -98,7 +100,7 @@ def _fix_of_array(source: str, options: ReadOptions, record: Any) -> Message:
     lines = beginning_of(source, options.encoding, _HEAD_BYTES).splitlines()
     if sum(1 for _ in islice(filter(bytes.strip, lines), 2)) < 2:
         return holds_all
-    return fix_of_list(source, _SUFFIX, template_of(options).fields[0], record) or SKIP
+    return fix_of_list(Source(source, options.encoding), _SUFFIX, template_of(options).fields[0], record) or SKIP
 
 
 def _fix_of_text(options: ReadOptions) -> Message:
@@ -110,7 +112,7 @@ def _fix_of_text(options: ReadOptions) -> Message:
 
 def _fix_of_absent(source: str, options: ReadOptions, record: dict[str, Any]) -> Message | None:
     """As `fix_of_absent`, where a record near the beginning of the file has the fields."""
-    fix = fix_of_absent(source, _SUFFIX, template_of(options), record)
+    fix = fix_of_absent(Source(source, options.encoding), _SUFFIX, template_of(options), record)
     return fix if fix and _begins_with_text(source, options) else None
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.corpus.nested_texts import converted
 from slmtok.corpus.streams import bare_suffix, beginning_of
 from slmtok.corpus.suffixes import SUFFIXES
+from slmtok.corpus.text_commands import Source
 from slmtok.errors import Message, Setting
 from slmtok.file_content import is_utf_8
 from slmtok.sizes import counted
@@ -43,9 +44,13 @@ def meant_by_head(source: str, options: ReadOptions) -> tuple[Message | None, Me
     if _begins_with_object(text):
         return "one JSON object a line", (Setting("format", "json"), ", which reads objects of several lines")
     if _is_dict(lines[0]):
-        return "JSON, and this is a dict of Python", converted(source, "json", f"python -c {shlex.quote(_OF_PYTHON)}")
+        return "JSON, and this is a dict of Python", _of_python(source, options)
     is_cut = len(head) == _HEAD_BYTES and len(lines) == 1
     return None if is_cut else (None, f"repair the file: of its first {counted(len(lines), 'line')} none is JSON")
+
+
+def _of_python(source: str, options: ReadOptions) -> Message:
+    return converted(Source(source, options.encoding), "json", f"python -c {shlex.quote(_OF_PYTHON)}")
 
 
 def _plain(source: str) -> tuple[Message | None, Message]:

@@ -143,6 +143,22 @@ _TO_UTF_8 = (
 """A program that keeps UTF-8 as it is, so that it may run over files of both kinds."""
 
 
+def encoding_of(paths: Sequence[str], read: ReadOptions) -> str:
+    """The encoding of files: the one that was named, or the only one in which all of them are likely; else UTF-8."""
+    if read.encoding != UTF_8:
+        return read.encoding
+    heads = dict(first_heads(paths[:_MAX_GUESSED], read))
+    if all(map(is_utf_8, heads.values())):
+        return UTF_8
+    from slmtok.corpus.likely_encodings import likely_encodings
+
+    evidence = evidence_of(heads)
+    names = {likely_encodings(heads[path]) for path, each in evidence.items() if each.invalid}
+    (name, *others), *more = names
+    is_mixed = in_utf_8(evidence) or any(each.is_mixed for each in evidence.values() if each.invalid)
+    return UTF_8 if others or more or is_mixed else name
+
+
 def _counted_first(paths: Sequence[str]) -> str:
     """Files of a group, with the name of the first, as the subject of a sentence."""
     return f"{len(paths):,} files (first: {paths[0]}) are" if len(paths) > 1 else f"{shown_name(paths[0])} is"

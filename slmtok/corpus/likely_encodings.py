@@ -80,11 +80,26 @@ _DOUBLE_BYTES = {
 """The first that fits is meant: the usual characters of Korean lie among those of Chinese, and not the reverse."""
 
 
+_SUPERSETS = {"shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "big5": "cp950"}
+"""Encodings with more characters at the same bytes, as Windows writes them under the name of the first."""
+
+
+def superset_of(encoding: str) -> str | None:
+    """The encoding that has the characters of this one at the same bytes, and more; None without one."""
+    return _SUPERSETS.get(text_codec(encoding) or "")
+
+
+def decodes(part: bytes, encoding: str, *, is_inside: bool = False) -> bool:
+    """Whether bytes, which may end inside a character, are in an encoding. is_inside: they may begin inside one."""
+    return any(_decoded(part[at:], encoding) is not None for at in range(4 if is_inside else 1))
+
+
 def likely_encodings(head: bytes) -> tuple[str, ...]:
     """The encodings in which text with these first bytes, which are not UTF-8, may be; none for binary data."""
     first = _BEYOND_ASCII.search(head)
     part = head[first.start() : first.start() + _MAX_BYTES] if first else b""
-    found = next((name for name, each in _DOUBLE_BYTES.items() if _is_double_byte(part, name, each)), None)
+    double_bytes = [(each, usual) for name, usual in _DOUBLE_BYTES.items() for each in (name, _SUPERSETS.get(name))]
+    found = next((name for name, each in double_bytes if name and _is_double_byte(part, name, each)), None)
     if found is not None:
         return (found,)
     names = tuple(name for name, script in _ALPHABETS.items() if _is_alphabet(_decoded(part, name), script))

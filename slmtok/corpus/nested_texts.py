@@ -8,27 +8,27 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, beginning_of, compression
+from slmtok.corpus.streams import beginning_of, compression, open_head
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
-from slmtok.corpus.unpacking import DECOMPRESS
+from slmtok.corpus.text_commands import Source, remedy_through
 from slmtok.errors import Setting
 from slmtok.files import free_name
 from slmtok.record_texts import LIKELY_FIELDS, field_of_texts, text_in, text_of_list
 
+_Remedy: TypeAlias = "tuple[str | Setting, ...]"
 MIN_MEAN_CHARS = 40
 """Settings and messages of programs are shorter than texts."""
 
 
-def fix_of_nested(
-    source: str, suffix: str, template: Template, record: dict[str, Any]
-) -> tuple[str | Setting, ...] | str | None:
+def fix_of_nested(source: Source, suffix: str, template: Template, record: dict[str, Any]) -> _Remedy | str | None:
     """What to do about a field with records, words or ids: a command that makes text of it, or a field of text.
 
     It is a field that was asked for, else one that holds the text of a record without the field. None where no such
@@ -61,17 +61,17 @@ def fix_of_nested(
     return _as_text(source, template.fields[0], text, suffix) if text else None
 
 
-def _is_written_again(source: str, suffix: str) -> bool:
+def _is_written_again(source: Source, suffix: str) -> bool:
     """Whether a command can write the rows of a source again: those of a table, from a plain file alone."""
-    return suffix != ".parquet" or source.endswith(suffix)
+    return suffix != ".parquet" or source.path.endswith(suffix)
 
 
-def _with_later_rows(record: dict[str, Any], source: str, suffix: str) -> dict[str, Any]:
+def _with_later_rows(record: dict[str, Any], source: Source, suffix: str) -> dict[str, Any]:
     """A record whose lists go on with those of the first rows of its file: not each message is written alike."""
     lists = {name: [*value] for name, value in record.items() if isinstance(value, list) and value}
     if not lists or suffix != ".jsonl":
         return record
-    for line in beginning_of(source, UTF_8, _HEAD_BYTES).splitlines()[:_MAX_LINES]:
+    for line in beginning_of(source.path, source.encoding, _HEAD_BYTES).splitlines()[:_MAX_LINES]:
         with suppress(ValueError, RecursionError):
             row = json.loads(line)
             for name, value in lists.items():
@@ -84,9 +84,7 @@ _HEAD_BYTES, _MAX_LINES = 1 << 16, 100
 """Of a file whose rows hold lists, what is looked at."""
 
 
-def fix_of_absent(
-    source: str, suffix: str, template: Template, record: Mapping[str, Any]
-) -> tuple[str | Setting, ...] | None:
+def fix_of_absent(source: Source, suffix: str, template: Template, record: Mapping[str, Any]) -> _Remedy | None:
     """What to do about fields of a template that other records have, and this one lacks or has as null.
 
     A command that writes the records with empty texts for them, or to skip such records. None where none lacks.
@@ -97,12 +95,12 @@ def fix_of_absent(
     if not _is_written_again(source, suffix):
         return SKIP
     texts = {name: f"'' if row.get({name!r}) is None else row[{name!r}]" for name in absent}
-    return (_as_texts(source, texts, suffix=suffix, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
+    return (*_as_texts(source, texts, suffix=suffix, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
 
 
-def fix_of_other_name(source: str, key: str, name: str) -> tuple[str | Setting, ...]:
+def fix_of_other_name(source: Source, key: str, name: str) -> _Remedy:
     """What to do about a record whose text is in the field `name`, where others have it in `key`."""
-    return (_as_texts(source, {key: f"row.get({key!r}, row.get({name!r}))"}, keeps_others=True), "; or ", *SKIP)
+    return (*_as_texts(source, {key: f"row.get({key!r}, row.get({name!r}))"}, keeps_others=True), "; or ", *SKIP)
 
 
 def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | None:
@@ -119,13 +117,13 @@ def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | 
     return text_in(nested, "row")
 
 
-def fix_of_list(source: str, suffix: str, key: str, row: list[Any]) -> str | None:
+def fix_of_list(source: Source, suffix: str, key: str, row: list[Any]) -> _Remedy | None:
     """The command that writes rows which are lists of texts or records as records; None for other lists."""
     text = text_of_list(row, "row")
     return None if text is None or not _is_written_again(source, suffix) else _as_text(source, key, text, suffix)
 
 
-def fix_of_object(source: str, template: Template, value: Mapping[str, Any]) -> tuple[str | Setting, ...] | str | None:
+def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) -> _Remedy | str | None:
     """What to do about an object of JSON with a list of records, or a column of texts, among its values.
 
     None for other objects, such as settings, and for one whose records have the fields.
@@ -156,9 +154,7 @@ def _is_split(value: Mapping[str, Any]) -> bool:
     return is_named and isinstance(held, list) and ("data" not in value or bool(held and isinstance(held[0], list)))
 
 
-def _fix_of_rows(
-    source: str, name: str, template: Template, first: dict[str, Any]
-) -> tuple[str | Setting, ...] | str | None:
+def _fix_of_rows(source: Source, name: str, template: Template, first: dict[str, Any]) -> _Remedy | str | None:
     """The same for the list `name` of rows, of which one is given."""
     texts = [key for key, value in first.items() if isinstance(value, str)]
     nested = {key: value for key, value in first.items() if isinstance(value, (list, dict))}
@@ -223,7 +219,7 @@ def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
     return field_of_texts(value if isinstance(value, list) else [value]) is not None
 
 
-def _as_text(source: str, key: str, text: str, suffix: str) -> str:
+def _as_text(source: Source, key: str, text: str, suffix: str) -> _Remedy:
     """The command that writes records with the expression `text` of each row of `source` as their field `key`."""
     return _as_texts(source, {key: text}, suffix=suffix)
 
@@ -233,12 +229,12 @@ def is_object_of_texts(record: Mapping[str, object]) -> bool:
     return len(record) > 1 and all(isinstance(value, str) for value in record.values())
 
 
-def fix_of_values(source: str, key: str) -> str:
+def fix_of_values(source: Source, key: str) -> _Remedy:
     """The command that writes each value of the object in `source` as a record with the field `key`."""
     return _as_records(source, key, "json.load(sys.stdin).values()")
 
 
-def _as_records(source: str, key: str, texts: str) -> str:
+def _as_records(source: Source, key: str, texts: str) -> _Remedy:
     """The command that writes each text of an expression as a record with the field `key`."""
     rows = f"({{{key!r}: text}} for text in {texts})"
     program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
@@ -246,13 +242,13 @@ def _as_records(source: str, key: str, texts: str) -> str:
 
 
 def _as_texts(
-    source: str,
+    source: Source,
     texts: Mapping[str, str],
     *,
     suffix: str = ".jsonl",
     keeps_others: bool = False,
     rows: str | None = None,
-) -> str:
+) -> _Remedy:
     """The same for several fields; `keeps_others` keeps the other fields of a row.
 
     suffix: of the format. rows: those of another file.
@@ -274,18 +270,16 @@ _READERS = {
 """By suffix: what the command imports besides, and its rows."""
 
 
-def converted(source: str, ending: str, command: str) -> str:
+def converted(source: Source, ending: str, command: str) -> _Remedy:
     """The command that writes a file beside `source`, to be named instead."""
-    if source == STDIN:
-        return f"pipe it through {command}"
-    decompress, bare = DECOMPRESS.get(compression(source)), source
-    if decompress:
-        bare = source.removesuffix(Path(source).suffix)
+    bare = source.path
+    if command.startswith("python ") and bare != STDIN and open_head(bare, len(BOM_UTF8)) == BOM_UTF8:
+        command = f"PYTHONIOENCODING=utf-8-sig {command}"
+    if compression(bare) != "plain":
+        bare = bare.removesuffix(Path(bare).suffix)
     suffix = Path(bare).suffix
     made = shlex.quote(f"{bare.removesuffix(suffix) if suffix in _READERS else bare}-{ending}.jsonl")
-    if decompress:
-        return f"{decompress} {shlex.quote(source)} | {command} > {made}, and name it"
-    return f"{command} < {shlex.quote(source)} > {made}, and name it"
+    return remedy_through(command, source, made)
 
 
 def decoded(source: str, column: str) -> str:

@@ -1,4 +1,4 @@
-"""What `datasets` saved to a folder is checked before that package maps it into memory.
+"""What `datasets` saved to a folder is checked before that package maps it into memory, and its splits are known.
 
 It unpacks the compressed batches of a file all at once, so a folder of 200 kB can take gigabytes; `save_to_disk` writes
 none. And it opens whatever files `state.json` names.
@@ -7,13 +7,18 @@ none. And it opens whatever files `state.json` names.
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from slmtok.errors import MissingInput, Unreadable
+from slmtok.corpus.paths import HUGGING_FACE
+from slmtok.errors import MissingInput, SlmtokError, Unreadable
 from slmtok.files import read_limited
 
 _STATES = ("state.json", "*/state.json")
 """Of one split, and of several."""
+_MAX_SOURCES = 256
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 """Numbers of the kinds of `MessageHeader` in Arrow's Message.fbs."""
 
@@ -38,6 +43,45 @@ def check_saved(folder: str) -> None:
                     path=str(state),
                 )
             _check_batches(state.with_name(name))
+
+
+def default_split(names: Sequence[str]) -> str:
+    """The split that is read where none is named: `train`, or the only one."""
+    return "train" if "train" in names or len(names) != 1 else names[0]
+
+
+class UnreadSplits(NamedTuple):
+    """source: a folder with several splits, of which one is read. names: what reads the others."""
+
+    source: str
+    read: str
+    names: list[str]
+
+    @property
+    def fact(self) -> str:
+        """What was read of the folder."""
+        return f"{self.source} has {len(self.names) + 1:,} splits, and {self.read} alone was read"
+
+    @property
+    def remedy(self) -> str:
+        """What reads the other splits."""
+        return f"name {shlex.join(self.names)} for what else it has"
+
+
+def unread_splits(sources: Sequence[str]) -> UnreadSplits | None:
+    """The first folder of several splits whose name says none of them, where no other source is one of these."""
+    for source in (each for each in sources[:_MAX_SOURCES] if each.startswith(HUGGING_FACE)):
+        try:
+            path = Path(source.removeprefix(HUGGING_FACE), "dataset_dict.json")
+            splits = sorted(map(str, json.loads(read_limited(path, "metadata"))["splits"]))
+        except (SlmtokError, OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue
+        read = default_split(splits)
+        others = [name for name in splits if name != read]
+        names = [f"{source}@{name}" for name in others]
+        if names and len(others) < len(splits) and set(names).isdisjoint(sources):
+            return UnreadSplits(source, read, names)
+    return None
 
 
 def _data_files(state: Path) -> list[str]:

@@ -139,8 +139,8 @@ def _decoded(path: str, encoding: str) -> Iterator[bytes]:
             except UnicodeError as error:
                 raise Unreadable(
                     f"{'stdin' if path == STDIN else repr(path)} is not text in {encoding}: {error.args[-1]}",
-                    where=f"{path}, after byte {begin:,}",
-                    fix=_other_encoding(path, block),
+                    where=f"{path}, {_place_of(error, begin, block)}",
+                    fix=_other_encoding(path, block, encoding),
                     path=path,
                 ) from None
             if not block:
@@ -148,11 +148,22 @@ def _decoded(path: str, encoding: str) -> Iterator[bytes]:
             begin += len(block)
 
 
-def _other_encoding(path: str, block: bytes) -> Message:
+def _place_of(error: UnicodeError, begin: int, block: bytes) -> str:
+    """Where a text is not in its encoding. begin: of the block that was decoded."""
+    if not isinstance(error, UnicodeDecodeError):
+        return f"after byte {begin:,}"
+    # The decoder puts what it kept of the block before in front.
+    return f"byte {begin + error.start - (len(error.object) - len(block)):,}"
+
+
+def _other_encoding(path: str, block: bytes, encoding: str) -> Message:
     """What reads a text that is not in the encoding that was named: what its beginning, or else this block, shows."""
-    from slmtok.corpus.likely_encodings import encoding_remedy
+    from slmtok.corpus.likely_encodings import decodes, encoding_remedy, superset_of
 
     head = block if path == STDIN else open_head(path, _BLOCK_BYTES)
+    superset = superset_of(encoding)
+    if superset is not None and decodes(head, superset) and decodes(block, superset, is_inside=True):
+        return Setting("encoding", superset), f", which is {encoding} with more characters"
     content = content_of(head)
     if content is not None and content.encoded and isinstance(content.read_by, Setting):
         return (content.read_by,)

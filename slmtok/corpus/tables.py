@@ -78,7 +78,7 @@ def _missing_column(
     at = names.index(meant) if meant else longest_column(following or [names])
     number = Setting("text_key", str(at + 1))
     by_number = ("; where the first row is text too, its number: ", number)
-    longest = "" if meant else ", the column with the longest values"
+    longest = None
     if following and not meant and all(_is_number(cell) for row in following for cell in row):
         fix: Message = (
             "name another file, or leave it out with ",
@@ -96,12 +96,13 @@ def _missing_column(
     elif not meant and (prompts := template.of_prompts(names)):
         fix = (*prompts, *by_number)
     elif following and not meant and not are_names(names):
-        fix = (number, longest)
+        fix, longest = (number,), f"column {at + 1} has the longest values"
     elif following or meant:
-        fix = (Setting("text_key", names[at]), longest, *by_number)
+        fix = (Setting("text_key", names[at]), *by_number)
+        longest = None if meant else f"{names[at]!r} has the longest values"
     else:
         fix = (Setting("text_key", "NAME"), ", the one of these that holds the text; or its number, as in ", number)
-    return MalformedRecord(fact, where=where, fix=fix, meant=meant if template.source is None else None)
+    return MalformedRecord(fact, where=where, limit=longest, fix=fix, meant=meant if template.source is None else None)
 
 
 def are_names(row: Sequence[str]) -> bool:

@@ -174,11 +174,12 @@ class Template:
             return MalformedRecord(fact, fix=prompts)
         # A text is longer than what names or classes it.
         meant = likely or max(texts, key=lambda key: len(str(record[key])))
-        fix = (Setting("text_key", meant), "" if likely else ", for instance,")
+        fix = (Setting("text_key", meant),)
+        longest = None if likely else f"{meant!r} holds the most text"
         if kind == "fields":
             # Earlier records may have had the field.
             fix = (*fix, " if all records have it, else ", Setting("skip_malformed", True))
-        return MalformedRecord(fact, fix=fix, meant=likely)
+        return MalformedRecord(fact, limit=longest, fix=fix, meant=likely)
 
     def meant_fields(
         self, known: Container[str], texts: Sequence[str], *, is_only_one_meant: bool = True

@@ -1,4 +1,7 @@
-"""Commands that write files again through a program, for notes and errors: one file, or all of a few folders."""
+"""Commands that write files again through a program, for notes and errors: one file, or all of a few folders.
+
+Programs read and write UTF-8; a command converts a file in another encoding before them.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import compression
+from slmtok.corpus.streams import UTF_8, compression
 from slmtok.corpus.unpacking import DECOMPRESS
+from slmtok.errors import Setting
 from slmtok.files import free_name
+from slmtok.text_encodings import text_codec
 
 _MAX_GLOBS = 4
 """Globs up to which one command writes all files."""
+
+
+class Source(NamedTuple):
+    """A file of a corpus, and the encoding in which it is read."""
+
+    path: str
+    encoding: str = UTF_8
 
 
 class Rewrite(NamedTuple):
@@ -25,11 +37,13 @@ class Rewrite(NamedTuple):
     more: int = 0
 
 
-def rewrite(paths: Sequence[str], among: Sequence[str], program: str, ending: str) -> Rewrite | None:
+def rewrite(
+    paths: Sequence[str], among: Sequence[str], program: str, ending: str, encoding: str = UTF_8
+) -> Rewrite | None:
     """How a program, which reads stdin and writes stdout, makes files from others; None for stdin.
 
     paths: of the files. among: the files of the corpus; a glob that matches others of these is not used. ending: of the
-    names that are made.
+    names that are made. encoding: of the files.
     """
     if paths[0] == STDIN:
         return None
@@ -37,19 +51,61 @@ def rewrite(paths: Sequence[str], among: Sequence[str], program: str, ending: st
     if globs:
         suffix = _suffix_of(paths[0])
         target = f'"${{each%{shlex.quote(suffix)}}}"{ending}'
-        written = _through(program, paths[0], '"$each"', target)
+        written = _through(program, Source(paths[0], encoding), '"$each"', target)
         command = f"for each in {' '.join(globs)}; do {written}; done"
         made = [each.removesuffix(shlex.quote(suffix)) + ending for each in globs]
         return Rewrite(command, " ".join(made))
     path = paths[0]
     target = shlex.quote(free_name(f"{path.removesuffix(_suffix_of(path))}{ending}"))
-    return Rewrite(_through(program, path, shlex.quote(path), target), target, len(paths) - 1)
+    return Rewrite(through(program, Source(path, encoding), target), target, len(paths) - 1)
 
 
-def _through(program: str, path: str, source: str, target: str) -> str:
-    """The command that sends a source, a word of a shell, through a program; path: an example of it."""
-    decompress = DECOMPRESS.get(compression(path))
-    return f"{decompress} {source} | {program} > {target}" if decompress else f"{program} < {source} > {target}"
+def through(program: str, source: Source, target: str) -> str:
+    """The command that sends a file through a program; target: a word of a shell."""
+    return _through(program, source, shlex.quote(source.path), target)
+
+
+def remedy_through(program: str, source: Source, target: str) -> tuple[str | Setting, ...]:
+    """What to do about a file, or stdin, that a program makes into what is meant; target: a word of a shell."""
+    if source.path == STDIN:
+        return f"pipe it through {piped(program, source.encoding)}", *without_encoding(source.encoding, ", ")
+    return f"{through(program, source, target)}, and name it", *without_encoding(source.encoding)
+
+
+def _through(program: str, source: Source, word: str, target: str) -> str:
+    """The same for `word` of a shell, of which `source` is an example."""
+    decompress = DECOMPRESS.get(compression(source.path))
+    first, *rest = _steps(program, source.encoding)
+    first = f"{decompress} {word} | {first}" if decompress else f"{first} < {word}"
+    return f"{' | '.join([first, *rest])} > {target}"
+
+
+def piped(program: str, encoding: str) -> str:
+    """A program to which text in `encoding` is sent."""
+    return " | ".join(_steps(program, encoding))
+
+
+def _steps(program: str, encoding: str) -> list[str]:
+    """A program, behind the conversion of text that is not UTF-8.
+
+    Python knows the encodings by the names that slmtok takes; iconv has other names.
+    """
+    if encoding in _UTF_8_NAMES:
+        return [program]
+    text = f'sys.stdin.buffer.read().decode("{encoding}")'
+    # Decoders of UTF-16 whose name has the order of bytes keep the mark.
+    if (text_codec(encoding) or "").startswith(("utf-16-", "utf-32-")):
+        text += ".removeprefix(chr(0xfeff))"
+    return [f"python -c {shlex.quote(f'import sys; sys.stdout.buffer.write({text}.encode())')}", program]
+
+
+_UTF_8_NAMES = (UTF_8, "utf-8-sig")
+"""A mark at the beginning is no reason to convert what follows."""
+
+
+def without_encoding(encoding: str, before: str = " ") -> tuple[str | Setting, ...]:
+    """The end of a remedy that names what a command made of text in `encoding`, which is UTF-8 then."""
+    return () if encoding in _UTF_8_NAMES else (f"{before}without ", Setting("encoding"))
 
 
 def _suffix_of(path: str) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import bare_suffix
-from slmtok.corpus.text_commands import rewrite
+from slmtok.corpus.streams import UTF_8, bare_suffix
+from slmtok.corpus.text_commands import piped, rewrite, without_encoding
+from slmtok.errors import Setting
 
 HEAD_BYTES = 1 << 12
 """Of a file, what is looked at."""
@@ -25,7 +26,8 @@ class Kind(NamedTuple):
 
     parts: what of it is read as text. begins: its beginning, with line feeds at the ends of lines and without white
     space before it. program: reads stdin and writes its text, as documents of the format of `suffix`; "" where there is
-    no short one. advice: what to name instead, where there is none.
+    no short one. advice: what to name instead, where there is none. in_utf_8: the program for text that was converted
+    to UTF-8, where `program` finds the encoding in the text itself; "" for what is not converted, None for `program`.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Kind(NamedTuple):
     program: str = ""
     suffix: str = ".txt"
     advice: str = ""
+    in_utf_8: str | None = None
 
 
 class KindFound(NamedTuple):
@@ -51,9 +54,9 @@ class KindFound(NamedTuple):
         also = f"{name} and {more:,} more file{'s' * (more > 1)} are"
         return f"{also} {self.kind.name}, and their {self.kind.parts} were read as text"
 
-    def remedy(self, among: Sequence[str]) -> str:
-        """What to do; among: the files of the corpus."""
-        return remedy_of(self.kind, self.paths, among)
+    def remedy(self, among: Sequence[str], encoding: str) -> tuple[str | Setting, ...]:
+        """What to do; among: the files of the corpus. encoding: of the text in the files."""
+        return remedy_of(self.kind, self.paths, among, encoding)
 
 
 def _python(program: str) -> str:
@@ -62,16 +65,23 @@ def _python(program: str) -> str:
 
 _TAGS = r"(?is)<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
 _TEXT_OF_HTML = _python(
-    f'import html, re; page = open(0, errors="replace").read(); print(html.unescape(re.sub(r"{_TAGS}", " ", page)))'
+    'import html, re; keep = {"encoding": "utf-8", "errors": "surrogateescape"}; page = open(0, **keep).read(); '
+    f'print(html.unescape(re.sub(r"{_TAGS}", " ", page)), file=open(1, "w", **keep))'
 )
+"""It keeps bytes that are not UTF-8."""
 _TEXT_OF_EPUB = _python(
     "import html, re, sys, zipfile; book = zipfile.ZipFile(sys.stdin.buffer); "
     f'[print(html.unescape(re.sub(r"{_TAGS}", " ", book.read(name).decode(errors="replace")))) '
     'for name in book.namelist() if re.search("[.]x?html?$", name)]'
 )
-_TEXT_OF_XML = _python(
-    'import sys, xml.etree.ElementTree as tree; print("".join(tree.parse(sys.stdin.buffer).getroot().itertext()))'
+_TEXT_OF_XML, _TEXT_OF_XML_IN_UTF_8 = (
+    _python(
+        "import sys, xml.etree.ElementTree as tree; "
+        f'print("".join(tree.parse(sys.stdin.buffer{parser}).getroot().itertext()))'
+    )
+    for parser in ("", ', tree.XMLParser(encoding="utf-8")')
 )
+"""The declaration of XML names its encoding, which converted text no longer has."""
 _ARTICLES_OF_DUMP = _python(
     "import json, sys, xml.etree.ElementTree as tree; "
     '[print(json.dumps({"text": each.text})) for _, each in tree.iterparse(sys.stdin.buffer) '
@@ -113,9 +123,16 @@ _DUMP = re.compile(
 )
 _MAIL = re.compile(rb"From \S+ +[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d[^\n]*\n>?[A-Za-z][A-Za-z-]*:")
 _HTML = Kind("HTML", "tags", re.compile(rb"<(!doctype html|html)[\s>]", re.IGNORECASE), _TEXT_OF_HTML)
-_XML = Kind("XML", "tags", re.compile(rb"<\?xml\s", re.IGNORECASE), _TEXT_OF_XML)
+_XML = Kind("XML", "tags", re.compile(rb"<\?xml\s", re.IGNORECASE), _TEXT_OF_XML, in_utf_8=_TEXT_OF_XML_IN_UTF_8)
 _MARKUP = (
-    Kind("XML of MediaWiki", "tags", re.compile(rb"(<\?xml[^>]*>\s*)?<mediawiki\s"), _ARTICLES_OF_DUMP, ".jsonl"),
+    Kind(
+        "XML of MediaWiki",
+        "tags",
+        re.compile(rb"(<\?xml[^>]*>\s*)?<mediawiki\s"),
+        _ARTICLES_OF_DUMP,
+        ".jsonl",
+        in_utf_8="",
+    ),
     Kind(
         "output of WikiExtractor",
         "tags",
@@ -132,9 +149,9 @@ CONLL_U = Kind(
     "sed -n 's/^# text = //p'",
     ".lines",
 )
-NOTEBOOK = Kind("a notebook", "JSON", re.compile(rb"\{"), _CELLS_OF_NOTEBOOK)
+NOTEBOOK = Kind("a notebook", "JSON", re.compile(rb"\{"), _CELLS_OF_NOTEBOOK, in_utf_8="")
 """It is refused by its name, and not noted."""
-EPUB = Kind("an EPUB book", "tags", re.compile(rb"PK"), _TEXT_OF_EPUB)
+EPUB = Kind("an EPUB book", "tags", re.compile(rb"PK"), _TEXT_OF_EPUB, in_utf_8="")
 """It is refused as an archive."""
 KINDS = (
     *_MARKUP,
@@ -159,9 +176,10 @@ KINDS = (
         re.compile(rb"WARC/\d(?=.*^WARC-Type: *conversion)", re.DOTALL | re.IGNORECASE | re.MULTILINE),
         _TEXTS_OF_WET,
         ".jsonl",
+        in_utf_8="",
     ),
     Kind("pages of the web (WARC)", "headers and tags", re.compile(rb"WARC/\d"), advice=", such as a WET file"),
-    Kind("mail (mbox)", "headers", _MAIL, _MESSAGES_OF_MBOX, ".jsonl"),
+    Kind("mail (mbox)", "headers", _MAIL, _MESSAGES_OF_MBOX, ".jsonl", in_utf_8=""),
     Kind(
         "a dump of a database",
         "statements",
@@ -200,16 +218,23 @@ def markup_of(path: str, head: bytes) -> str | None:
     return found.name if found in _MARKUP else None
 
 
-def remedy_of(kind: Kind, paths: Sequence[str], among: Sequence[str]) -> str:
+def remedy_of(
+    kind: Kind, paths: Sequence[str], among: Sequence[str], encoding: str = UTF_8
+) -> tuple[str | Setting, ...]:
     """The command that writes the text of files of one kind, and what to name then.
 
-    among: the files of the corpus.
+    among: the files of the corpus. encoding: of the text in the files.
     """
+    program, named = kind.program, encoding
+    if encoding != UTF_8 and kind.in_utf_8 is not None:
+        # A file that says its encoding is not converted.
+        program, encoding = (kind.in_utf_8, encoding) if kind.in_utf_8 else (kind.program, UTF_8)
     if not kind.program:
-        return f"name {'files with their' if len(paths) > 1 else 'a file with its'} text alone{kind.advice}"
-    made = rewrite(paths, among, kind.program, f"-text{kind.suffix}")
+        return (f"name {'files with their' if len(paths) > 1 else 'a file with its'} text alone{kind.advice}",)
+    made = rewrite(paths, among, program, f"-text{kind.suffix}", encoding)
     if made is None:
-        return f"pipe it through {kind.program}{f', with --format {kind.suffix[1:]}' * (kind.suffix != '.txt')}"
+        told = (", with ", Setting("format", kind.suffix[1:])) if kind.suffix != ".txt" else ()
+        return f"pipe it through {piped(program, encoding)}", *told, *without_encoding(named, ", ")
     if made.more:
-        return f"name files with their text alone; of the first: {made.command}"
-    return f"{made.command}, and name {made.named if len(paths) > 1 else 'it'}"
+        return (f"name files with their text alone; of the first: {made.command}",)
+    return f"{made.command}, and name {made.named if len(paths) > 1 else 'it'}", *without_encoding(named)

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from slmtok.corpus.csv_dialects import rewritten
-from slmtok.corpus.streams import compression, open_bytes
+from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header, are_names, longest_column
 from slmtok.corpus.template import LineParser, located, template_of
+from slmtok.corpus.text_commands import Source, remedy_through
 from slmtok.corpus.text_kinds import CONLL_U, remedy_of
 from slmtok.errors import MalformedRecord, Setting
 from slmtok.files import free_name
@@ -100,7 +101,7 @@ class _Parser:
                 error.fix = (Setting("format", "csv"), *key)
             else:
                 output = free_name(f"{Path(self._source).stem}.csv")
-                error.fix = rewritten(self._source, {"delimiter": mark}, output)
+                error.fix = rewritten(self._source, {"delimiter": mark}, output, self._options.encoding)
             return
 
     def _refuse_comments(self, first: list[bytes], lines: Iterable[tuple[int, bytes]], where: str) -> None:
@@ -114,15 +115,15 @@ class _Parser:
         if not comments or len(row) == 1:
             return
         is_conllu = len(row) == _CONLLU_COLUMNS and row[0].isdigit()
-        source, stem = shlex.quote(self._source), Path(self._source).stem
-        fix = f"grep -v '^#' {source} > {shlex.quote(free_name(f'{stem}-rows.tsv'))}, and name it"
+        source, target = Source(self._source, self._options.encoding), free_name(f"{Path(self._source).stem}-rows.tsv")
+        fix = remedy_through("grep -v '^#'", source, shlex.quote(target))
         if is_conllu and any(comment[0].startswith(b"# text = ") for comment in comments):
-            fix = remedy_of(CONLL_U, [self._source], [])
+            fix = remedy_of(CONLL_U, [self._source], [], source.encoding)
         raise MalformedRecord(
             f"lines that begin with # are before the rows{', as in CoNLL-U' if is_conllu else ''}",
             where=where,
             limit="rows of equal width from the first line on; a # is text",
-            fix=fix if compression(self._source) == "plain" else "leave those lines out of the file",
+            fix=fix,
         )
 
 

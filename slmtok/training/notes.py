@@ -55,7 +55,7 @@ def domain_notes(counts: PretokenCounts) -> list[Message]:
 
 def _content_notes(counts: PretokenCounts) -> list[Message]:
     """The notes on files that are more than prose, which were read as text."""
-    names = ("format", "document", "separator")
+    names = ("format", "document", "separator", "encoding")
     options = ReadOptions(**{name: counts.options[name] for name in names if name in counts.options})
     return content_notes(counts.stats.files, options)
 
