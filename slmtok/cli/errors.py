@@ -320,6 +320,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     elif isinstance(command, click.Group) and not meant and name != "-v":
         fact, fix = f"{name!r} stands before the command", _behind_command(name, command, context)
     else:
+        several = _unknown(context)
+        fact = f"unknown options: {', '.join(several)}" if len(several) > 1 and not meant else fact
         fact += f"; did you mean {meant!r}?" if meant else ""
         fix = f"{where} --version" if isinstance(command, click.Group) and name == "-v" else fix
     return fact, fix, name
@@ -330,9 +332,8 @@ def _several_unknown(context: click.Context) -> str:
     arguments, left_out = arguments_of(context), _without_equivalent(context)
     remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
     absent = "".join(f"; {found}" for text in remedies for found in re.findall("slmtok has no .*", text))
-    are_all = len(left_out) == len(_unknown(context))
-    kind = "options of another tool" if (left_out and not are_all) or _are_foreign(context) else "unknown options"
-    without = f"; {context.command_path} has nothing for {', '.join(left_out)}" if left_out and not are_all else ""
+    kind = "options of another tool" if left_out or _are_foreign(context) else "unknown options"
+    without = f"; {context.command_path} has nothing for {', '.join(left_out)}" if left_out else ""
     return f"{kind}: {', '.join(_unknown(context))}{absent}{without}"
 
 
@@ -456,7 +457,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     command, arguments, where = context.command, arguments_of(context), context.command_path
     unknown, whole = _unknown(context), getattr(command, "habits", {}).get(WHOLE)
     left_out = _without_equivalent(context)
-    if len(unknown) < (1 if whole else least):
+    if len(unknown) < (1 if whole else least) or (left_out and len(unknown) < len(left_out) + 2):
         return None
     words: list[str] = []
     each_other, expanded = "", list[str]()
