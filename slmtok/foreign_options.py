@@ -21,6 +21,8 @@ BOTH_AS_HF = ("add_special_tokens", "return_tensors", "threads")
 _TRAINING = "min_count"
 """An option that training alone has: reasons are given where training options are."""
 _BYTES = "leave it out: the 256 bytes of each tokenizer cover every character"
+_READING = "skip_malformed"
+"""An option of everything that reads files of text."""
 _TEXT = "leave it out: slmtok changes no text; change the text itself before"
 _IDS = "leave it out: the ids of special tokens are fixed, unk 0, bos 1, eos 2, pad 3"
 _DELIMITER = "leave it out: .csv has commas between columns, .tsv tabs; the separator cuts text files into documents"
@@ -30,6 +32,7 @@ _OF_COLUMNS = ("", ",", ";", "|", "\t", "\\t", "tab")
 _SPACE = "leave it out: text is encoded as it is, and a token holds the space before its word"
 _UNIGRAM = "leave it out: it belongs to Unigram, which slmtok does not have; the scheme is bpe"
 _ORDER = "leave it out: the order of documents changes nothing, and a corpus may exceed the memory"
+_DUPLICATES = "leave it out: slmtok keeps duplicates, and slmtok count reports them; remove them from the text before"
 _PROGRESS = "leave it out: progress is shown on terminals"
 _PATTERN: Message = (
     Setting("pattern", "slm"),
@@ -49,6 +52,8 @@ _OURS: dict[str, str] = {
     **dict.fromkeys(("shard_size", "shard_len", "tokens_per_shard"), "shard_tokens"),
     **dict.fromkeys(("algorithm", "model_type", "tokenizer_type"), "scheme"),
     "input_sentence_size": "max_docs",
+    **dict.fromkeys(("limit", "max_samples", "num_samples", "n_samples", "max_examples", "num_examples"), "max_docs"),
+    **dict.fromkeys(("max_documents", "num_docs", "n_docs"), "max_docs"),
     "n_vocab": "vocab_size",
     "vocab_size": "n_vocab",
     "vocab_sz": "vocab_size",
@@ -80,7 +85,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
             *("normalization_rule_name", "normalization_rule_tsv", "normalizer", "lowercase", "lower", "do_lower_case"),
             *("strip_accents", "clean_text", "remove_extra_whitespaces", "nfc", "nfkc", "handle_chinese_chars"),
         ),
-        (_TRAINING, _TEXT),
+        (_READING, _TEXT),
     ),
     **dict.fromkeys(
         (
@@ -104,10 +109,11 @@ _FIXES: dict[str, tuple[str, Message]] = {
         ("seed_sentencepiece_size", "shrinking_factor", "num_sub_iterations", "n_sub_iterations", "max_piece_size"),
         (_TRAINING, _UNIGRAM),
     ),
-    **dict.fromkeys(("shuffle_input_sentence", "train_extremely_large_corpus"), (_TRAINING, _ORDER)),
+    **dict.fromkeys(("shuffle", "shuffle_input_sentence", "train_extremely_large_corpus"), (_TRAINING, _ORDER)),
     **dict.fromkeys(("show_progress", "verbose"), (_TRAINING, _PROGRESS)),
     "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), ", which accepts fewer ids")),
     **dict.fromkeys(_SEPARATORS, ("separator", _DELIMITER)),
+    **dict.fromkeys(("dedup", "dedupe", "deduplicate", "drop_duplicates", "unique"), (_READING, _DUPLICATES)),
     "model_prefix": (_TRAINING, "leave it out; tok.save('tok.json') writes the tokenizer"),
     "dropout": (_TRAINING, "leave it out: slmtok pack --inference dropout:0.1 skips merges where text is encoded"),
     "self_test_sample_size": (

@@ -199,7 +199,7 @@ def eval(
         result["exposure"] = _measure_exposure(folder, met, found.scores, scoring["step"], below, Path(exposure))
         written["exposure"] = exposure
     result["written"] = written
-    return Outcome(result, lambda: _show(result))
+    return Outcome(result, lambda: _show(result, source_name(folder) if on is None else "stdin" if on == STDIN else on))
 
 
 def _check_outputs(
@@ -537,7 +537,8 @@ def _measure_exposure(
 # The table.
 
 
-def _show(result: dict[str, Any]) -> None:
+def _show(result: dict[str, Any], data: str) -> None:
+    """data: what was scored."""
     sums, scoring, interval = result["sums"], result["scoring"], result["interval"]
     per_target, written = result["conversions"], result["written"]
     is_derived = result["documents"]["bytes_from"] == "derived"
@@ -559,6 +560,7 @@ def _show(result: dict[str, Any]) -> None:
             ("bpb_content", f"{result['bpb_content']:.4f}   without {closing}"),
             ("interval", between),
             ("scored", scored),
+            ("data", data),
             ("bytes", "derived from the ids, so that they agree by construction" if is_derived else ""),
             ("windows", windows),
             ("per id", per_id),

@@ -338,7 +338,7 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             break
     for head in [*filter(are_quoted, tables["tsv"])][:1]:
         output = free_name(f"{Path(head.path).stem}.csv")
-        line = rewritten(head.path, {"delimiter": "\t"}, output, read.encoding) + ", and name it"
+        line = rewritten(head.path, {"delimiter": "\t"}, output, read.encoding)
         if compression(head.path) != "plain":
             line = "write it as .csv, which has quotes"
         fact = f"the texts in the first rows of {head.path} are in quotes, which .tsv keeps as text"

@@ -6,16 +6,20 @@ are written, two or four bytes an id, except where the engine maps the input fil
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
+from slmtok.cli.arguments import options_by_flag
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, add_notes, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
     Habit,
@@ -73,6 +77,14 @@ def _text(value: str | None, arguments: Sequence[str]) -> str:
     return piped("some text" if value is None else value, "encode", arguments)
 
 
+def _words(value: str | None, arguments: Sequence[str]) -> str:
+    """The same for words of a text as arguments; "" where one of them is a file."""
+    taking = {flag for flag, option in options_by_flag(encode).items() if not option.is_flag}
+    given = pairwise(["", *arguments])
+    words = [each for before, each in given if before not in taking and not each.startswith("-")]
+    return "" if any(map(os.path.exists, words)) else piped(" ".join(words), "encode", arguments, words)
+
+
 def _n_tokens(value: str | None, arguments: Sequence[str]) -> str:
     """The command that counts the ids."""
     return eval_line(encode, arguments)
@@ -81,6 +93,7 @@ def _n_tokens(value: str | None, arguments: Sequence[str]) -> str:
 _HABITS: dict[str, Habit] = {
     "--model": instead("-t {}", "tok.json"),
     **dict.fromkeys(("--text", "--string", "--prompt"), _text),
+    EXTRA: _words,
     "--dtype": instead("leave it out: ids have two bytes up to 65,536 ids, else four"),
     **dict.fromkeys(
         ("--max-length", "--truncation", "--padding", "--pad"),

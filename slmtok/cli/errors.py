@@ -46,12 +46,8 @@ from slmtok.cli.arguments import (
     without_options,
 )
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, flag_naming, printable, styled
-from slmtok.errors import (
-    OptionError,
-    SlmtokError,
-    render,
-    suggestion,
-)
+from slmtok.errors import OptionError, SlmtokError, render, suggestion
+from slmtok.path_arguments import is_glob
 
 _COMMAND = re.compile(r"(PYTHONIOENCODING=\S+ )?(slmtok|slm|pip|python|printf|make|eval|sed|cp|mv|mkdir|while) ")
 EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S*).*\)", re.DOTALL)
@@ -302,6 +298,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fix = _translated(context, least=1) or fix
     elif habit:
         fix = _use(habit(value, arguments))
+    elif name == "--include" and value and (line := _with_files(value, typed, context)):
+        fix = line
     elif value and _takes_text_on(command) and is_text_file(value):
         fix = f"use --on {shlex.quote(value)}"
     elif foreign := _foreign_option(name, value, command):
@@ -322,6 +320,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     elif isinstance(command, click.Group) and not meant and name != "-v":
         fact, fix = f"{name!r} stands before the command", _behind_command(name, command, context)
     else:
+        several = _unknown(context)
+        fact = f"unknown options: {', '.join(several)}" if len(several) > 1 and not meant else fact
         fact += f"; did you mean {meant!r}?" if meant else ""
         fix = f"{where} --version" if isinstance(command, click.Group) and name == "-v" else fix
     return fact, fix, name
@@ -378,6 +378,17 @@ def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence
     form = next((each for each in ("--json", "--html") if target.endswith(f".{each[2:]}") and each in known), None)
     words += [form] if form and form not in words else []
     return f"{where} {shlex.join(words)} > {shlex.quote(free_name(target))}"
+
+
+def _with_files(glob: str, flag: str, context: click.Context) -> str | None:
+    """The command line with the files of a glob below each folder of the corpus in its place; None without a folder."""
+    words = pairwise(["", *arguments_of(context)])
+    folders = [word for before, word in words if os.path.isdir(word) and not before.startswith("-")]  # noqa: PTH112
+    files = {folder: f"{folder.rstrip('/')}/**/{glob}" for folder in folders}
+    if not folders or not takes_corpus(context.command) or not is_glob(glob):
+        return None
+    kept = without_options(arguments_of(context), (flag,))
+    return command_line(context, [files.get(word, word) for word in kept])
 
 
 def _as_json(flag: str, context: click.Context) -> str:

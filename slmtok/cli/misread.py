@@ -33,6 +33,7 @@ from slmtok.cli.arguments import (
     value_after,
 )
 from slmtok.cli.output import EACH
+from slmtok.cli.several_values import refuse_several_values
 from slmtok.cli.shell_words import refuse_shell_words
 from slmtok.cli.typography import refuse_typography
 from slmtok.errors import Message, OptionError, Setting
@@ -72,6 +73,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     _refuse_two_lengths(ctx, args)
     _refuse_divided_list(ctx, args)
     _refuse_unrepeated(ctx, args)
+    refuse_several_values(ctx, args)
     args = ctx.meta["arguments"] = _divide_names(ctx, args)
     _refuse_divided_number(ctx, args)
     _refuse_option_after_dashes(ctx, args)

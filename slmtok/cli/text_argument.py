@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import shlex
@@ -12,12 +13,19 @@ from pathlib import Path
 
 import click
 
-from slmtok.cli.arguments import command_line, options_by_flag, positional_params, without_options
+from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    command_line,
+    options_by_flag,
+    positional_params,
+    value_after,
+    without_options,
+)
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command, in_given_order
 from slmtok.cli.streams import kind_of_stream
-from slmtok.errors import MissingInput, OptionError
-from slmtok.files import missing_input, read_at_most, similar_file
+from slmtok.errors import MissingInput, OptionError, Setting
+from slmtok.files import free_name, missing_input, read_at_most, read_file, similar_file
 from slmtok.opening import TOKENIZER_FILES, missing_tokenizer, similar_encoding
 from slmtok.options import ReadOptions, option_specs
 
@@ -39,7 +47,14 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
     if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
         fix = f"{similar_file(rest[0]) or 'check the name'}, or add a space if it is text"
         raise MissingInput(f"no file {rest[0]!r}", fix=fix, path=rest[0])
-    is_misspelt = len(rest) > 1 and Path(rest[0]).suffix != "" and similar_file(rest[0]) is not None
+    if len(rest) > 1 and all(map(os.path.isfile, rest)):
+        raise OptionError(
+            f"{' and '.join(map(repr, rest))} are texts, and the text is one argument",
+            limit="- reads the text from stdin",
+            fix=_line_for_each(rest),
+        )
+    is_file_name = len(rest) > 1 and Path(rest[0]).suffix != "" and not os.path.isfile(rest[0])  # noqa: PTH113
+    is_misspelt = is_file_name and similar_file(rest[0]) is not None
     if is_misspelt or (
         len(rest) == 2 and (_HUB_NAME.fullmatch(rest[0]) or (_NAME.fullmatch(rest[0]) and similar_encoding(rest[0])))
     ):
@@ -65,6 +80,44 @@ def _one_text(words: Sequence[str]) -> str:
     return f"{whole}, if they are one text; else check the name"
 
 
+def _line_for_each(texts: Sequence[str]) -> str:
+    """The command for each of several files of text, which it reads from stdin, with an output of its own."""
+    context = click.get_current_context()
+    given = [word for word in arguments_of_command() if word not in texts]
+    output = context.params.get("output")
+    written = value_after(OUTPUT_FLAGS, given)
+    lines = list[str]()
+    for text in texts:
+        words = [*given, STDIO]
+        if isinstance(output, str) and output != STDIO:
+            stem, ending = os.path.splitext(output)  # noqa: PTH122
+            own = free_name(f"{stem}-{Path(text).stem}{ending}")
+            words = [own if word == written else word for word in words] + ([] if written else ["-o", own])
+        lines.append(read_from(text, command_line(context, words)))
+    return " && ".join(lines)
+
+
+def read_from(path: str, command: str) -> str:
+    """A command with a file of text as its stdin, in UTF-8 where another encoding is likely."""
+    from slmtok.file_content import HEAD_BYTES
+
+    name = encoding_of(read_file(path, HEAD_BYTES))
+    source = shlex.quote(path)
+    return f"iconv -f {name} -t utf-8 {source} | {command}" if name else f"{command} < {source}"
+
+
+def encoding_of(head: bytes) -> str | None:
+    """The encoding, as iconv names it, in which text with these first bytes is likely; None for UTF-8 and others."""
+    from slmtok.corpus.likely_encodings import likely_encodings
+    from slmtok.file_content import content_of, is_utf_8
+
+    content = content_of(head)
+    if content and content.encoded and isinstance(content.read_by, Setting):
+        return str(content.read_by.value)
+    names = () if is_utf_8(head) else likely_encodings(head)
+    return codecs.lookup(names[0]).name.replace("_", "-") if names else None
+
+
 def _is_folder(name: str) -> bool:
     """Whether an argument is a folder with a tokenizer."""
     return name != "" and any(os.path.isfile(os.path.join(name, file)) for file in TOKENIZER_FILES)  # noqa: PTH113, PTH118
@@ -79,9 +132,8 @@ def notes_on_text(text: str | None, *, is_written: bool = False) -> tuple[str, .
         return ()
     force = [] if not is_written or "--force" in arguments_of_command() else ["--force"]
     if os.path.isfile(text):  # noqa: PTH113 - false for any text
-        command = shlex.join([*line_with(text, STDIO), *force])
-        fact = f"{text!r} was taken as the text, and is the name of a file"
-        return (f"{fact}; {command} < {shlex.quote(text)} shows its text",)
+        command = read_from(text, shlex.join([*line_with(text, STDIO), *force]))
+        return (f"{text!r} was taken as the text, and is the name of a file; {command} shows its text",)
     if _NAME.fullmatch(text) and (meant := similar_encoding(text)):
         return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line_with(text, meant), *force])}",)
     if _HUB_NAME.fullmatch(text):

@@ -29,6 +29,7 @@ from slmtok.cli.output import EACH
 from slmtok.errors import SlmtokError, suggestion
 from slmtok.files import free_name
 from slmtok.foreign_options import closest
+from slmtok.path_arguments import is_glob
 from slmtok.sizes import parse_size, pointed_numbers
 from slmtok.specials import FIRST_LEARNED, pairs_meant
 from slmtok.vocabulary import part_of_size
@@ -117,7 +118,8 @@ def _pairs_meant(name: str, value: str, pair: str, context: click.Context) -> st
     """Every value of an option for pairs, such as NAME=GLOB, with each that is no pair as the one that it means."""
     given = _values_of(name, context)
     given = given if value in given else [value]
-    meant = [each if "=" in each.strip("=") else _pair_meant(each, pair) for each in given]
+    globs = [each for each in given if "=" not in each.strip("=")]
+    meant = [_pair_meant(each, pair, globs) if each in globs else each for each in given]
     return " ".join(f"{name} {each if each == pair else shlex.quote(each)}" for each in meant)
 
 
@@ -129,8 +131,11 @@ def _values_of(name: str, context: click.Context) -> list[str]:
     return [word for flag, word in pairwise(arguments) if flag in flags] + joined
 
 
-def _pair_meant(value: str, pair: str) -> str:
-    """`pair`, such as NAME=GLOB, with what a value says of it: both with another sign between, or one of them."""
+def _pair_meant(value: str, pair: str, values: Sequence[str]) -> str:
+    """`pair`, such as NAME=GLOB, with what a value says of it: both with another sign between, or one of them.
+
+    values: all of the option that are no pairs, this one too.
+    """
     name, _, second = pair.partition("=")
     if second == "GLOB" and (folder := Path(value)).is_dir() and folder.name.strip("."):
         # A glob may begin at any folder of a path.
@@ -139,11 +144,22 @@ def _pair_meant(value: str, pair: str) -> str:
     if both := _DIVIDED_PAIR.fullmatch(value):
         is_folder = second == "GLOB" and os.path.isdir(both[2])  # noqa: PTH112
         return f"{both[1]}={both[2].rstrip('/')}/**" if is_folder else f"{both[1]}={both[2]}"
-    if second == "GLOB" and _GLOB.search(value) and (word := re.search(r"\w+", value)):
-        return f"{word[0]}={value}**" if value.endswith("/") else f"{word[0]}={value}"
+    if second == "GLOB" and _GLOB.search(value) and (word := _name_of_glob(value, values)):
+        return f"{word}={value}**" if value.endswith("/") else f"{word}={value}"
     if _NUMBER.fullmatch(value):
         return f"{name}={value}"
     return f"{value}={second}" if _NAME.fullmatch(value) else pair
+
+
+def _name_of_glob(glob: str, others: Sequence[str]) -> str:
+    """The last folder in a glob that not all of the `others` have, else its last such word; "" without a word."""
+    folders = [word for part in Path(glob).parts[:-1] if not is_glob(part) for word in re.findall(r"\w+", part)]
+    if glob.endswith("/"):
+        folders.append(Path(glob).name)
+    words = re.findall(r"\w+", glob)
+    shared = set.intersection(*({*re.findall(r"\w+", each)} for each in others)) if len({*others}) > 1 else set()
+    distinct = [word for word in folders if word not in shared] or [word for word in words if word not in shared]
+    return next(reversed(distinct or folders or words), "")
 
 
 _DIVIDED_PAIR = re.compile(r"([^=:,/*?\[\s]+)(?::\s*|\s+)([^=:,\s]+)")

@@ -16,6 +16,7 @@ from codecs import BOM_UTF8
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from slmtok import file_kinds
 from slmtok.corpus.database_texts import texts_of_database
@@ -44,6 +45,7 @@ from slmtok.file_content import (
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
 from slmtok.files import MAX_FILE_BYTES, free_name, read_file
 from slmtok.options import ReadOptions
+from slmtok.record_texts import text_in
 
 UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8, "zero byte": b"\0"}
 """Characters that are rarely meant to be learned: reports say how many a corpus has."""
@@ -354,7 +356,13 @@ def begins_with_record(head: bytes) -> bool:
         record = json.loads(line) if line.lstrip().startswith(b"{") else None
     except (ValueError, RecursionError):
         return False
-    return isinstance(record, dict) and any(isinstance(value, str) for value in record.values())
+    return isinstance(record, dict) and _has_text(record)
+
+
+def _has_text(record: dict[str, Any]) -> bool:
+    """Whether a record has text in a field, or in the records of one, such as messages."""
+    nested = {name: value for name, value in record.items() if isinstance(value, (dict, list))}
+    return any(isinstance(value, str) for value in record.values()) or text_in(nested, "row") is not None
 
 
 def refuse_counts(paths: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, compression, open_bytes
 from slmtok.errors import Message
 from slmtok.files import free_name
@@ -41,20 +42,23 @@ def common_mark(rows: Sequence[str], marks: str) -> str | None:
 def rewritten(
     path: str, dialect: Mapping[str, Any], output: str, encoding: str = UTF_8, *, lines_before: int = 0
 ) -> str:
-    """The command that writes a table of another dialect as CSV. lines_before: those left out."""
+    """What to do with a table of another dialect: the command that writes it as CSV. lines_before: those left out."""
     arguments = "".join(f",{name}={value!r}" for name, value in dialect.items())
     return _written(path, f"csv.reader(sys.stdin{arguments})", output, encoding, "next(sys.stdin); " * lines_before)
 
 
 def _written(path: str, rows: str, output: str, encoding: str, before: str = "") -> str:
-    """The command that writes these rows of a table.
+    """What to do with a table: the command that writes these rows of it.
 
     Latin-1 keeps all bytes. The encoding of the locale, which may be UTF-8, ends the program at others.
     """
     program = f"import csv,sys; {before}csv.writer(sys.stdout).writerows({rows})"
     quoted = shlex.quote(program) if {*program} & {*'"\\$`'} else f'"{program}"'
     environment = f"PYTHONIOENCODING={'latin-1' if encoding == UTF_8 else encoding}"
-    return f"{environment} python -c {quoted} < {shlex.quote(path)} > {shlex.quote(output)}"
+    command = f"{environment} python -c {quoted}"
+    if path == STDIN:
+        return f"pipe it through {command}"
+    return f"{command} < {shlex.quote(path)} > {shlex.quote(output)}, and name it"
 
 
 def fix_of_rows(path: str, width: int, columns: Sequence[int], encoding: str) -> Message | None:
@@ -74,11 +78,11 @@ def fix_of_rows(path: str, width: int, columns: Sequence[int], encoding: str) ->
     is_plain = compression(path) == "plain"
     dialect = next((each for each in _DIALECTS if _are_of_width(lines, width, each)), None)
     if is_plain and dialect is not None:
-        return f"{rewritten(path, dialect, output, encoding)}, and name it"
+        return rewritten(path, dialect, output, encoding)
     if is_plain and width - 1 in columns and '"' not in text and all(line.count(",") >= width - 1 for line in lines):
         # The values before the last one have no commas where it is the text.
         rows = f"line.rstrip(chr(10)).split(',',{width - 1}) for line in sys.stdin"
-        return f"{_written(path, rows, output, encoding)}, and name it: column {width} is the rest of each line"
+        return f"{_written(path, rows, output, encoding)}: column {width} is the rest of each line"
     number = f"{len(lines) - 1:,}"
     return f"repair the file: of its first {number} rows none has {width} columns; values with commas need quotes"
 

@@ -142,7 +142,7 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
         raise MalformedRecord(
             f"the first line, {mark_line[0].decode('latin-1')}, names the separator, and no column",
             where=f"{path}, line {line:,}",
-            fix=(f"{command}, and name it", *_key_of(lines, mark, template)),
+            fix=(command, *_key_of(lines, mark, template)),
         )
     following, behind, others_behind = tee(_following(rows), 3)
     try:
@@ -164,7 +164,7 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
             named = "tabs" if mark == "\t" else repr(mark)
             lines = [text, *(b",".join(row) for row in islice(behind, _MAX_ROWS))]
             error.limit = f"columns are separated by ',', and these by {named}"
-            error.fix = (f"{command}, and name it", *_key_of(lines, mark, template))
+            error.fix = (command, *_key_of(lines, mark, template))
         elif fix:
             table = error.parts["fix"]
             error.fix = (*fix, "; for a table, ", *([table] if isinstance(table, str) else table or ()))

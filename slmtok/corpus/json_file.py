@@ -95,7 +95,7 @@ def _fix(file: Source, values: list[Any], record: object, error: MalformedRecord
         return fix_of_list(file, ".json" if is_array else ".jsonl", template.fields[0], record)
     if not isinstance(record, dict):
         return None
-    if template.source is None and _is_texts(values, record, error) and file.path.endswith(".json"):
+    if template.source is None and _is_texts(values, record, error):
         return fix_of_values(file, template.fields[0])
     is_alone = len(values) == 1 and record is values[0]
     fix = fix_of_nested(file, ".json", template, record) if is_array else None

@@ -21,8 +21,8 @@ from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.jsonl_heads import is_json_object, meant_by_head
 from slmtok.corpus.nested_texts import converted, fix_of_absent, fix_of_list, fix_of_nested, fix_of_other_name
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import open_bytes, open_head
-from slmtok.corpus.suffixes import SUFFIXES, format_of_name
+from slmtok.corpus.streams import beginning_of, open_head
+from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.corpus.text_commands import Source
 from slmtok.errors import MalformedRecord, Message, Setting
@@ -34,7 +34,7 @@ _HEAD_BYTES = 1 << 20
 _RECORD_SEPARATOR = b"\x1e"
 _UNQUOTED = "python -c 'import json,sys; print(*map(json.loads, filter(str.strip, sys.stdin)), sep=chr(10))'"
 """The command that takes the objects out of lines that hold them in quotes."""
-_SUFFIXES = SUFFIXES["jsonl"]
+_SUFFIX = ".jsonl"
 _MAX_COMPARED = 100
 """Records at the beginning of a file that are compared with one without the text."""
 
@@ -70,7 +70,7 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             and (fix := format_of_name(source, options))
         ):
             error.fix = fix
-        elif line.rstrip().endswith(b"},") and source.endswith(_SUFFIXES):
+        elif line.rstrip().endswith(b"},"):
             # An array without its brackets.
             error.limit, error.fix = "a comma follows the record", converted(file, "lines", "sed 's/,$//'")
         elif not is_utf_8(line, is_whole=True):
@@ -86,7 +86,7 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             error.limit = f"other records of the file have {options.text_key!r}"
             error.fix = fix_of_other_name(file, options.text_key, str(name))
             error.fields.pop("meant")
-        elif isinstance(record, dict) and (fix := fix_of_nested(file, _SUFFIXES, template_of(options), record)):
+        elif isinstance(record, dict) and (fix := fix_of_nested(file, _SUFFIX, template_of(options), record)):
             error.fix = fix
             error.fields.pop("meant", None)
         raise located(error, source, line=number) from None
@@ -95,13 +95,12 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
 def _fix_of_array(source: str, options: ReadOptions, record: Any) -> Message:
     """What to do about an array in the first line: it holds the records of the file, or each line is one."""
     holds_all: Message = (Setting("format", "json"), ", which reads arrays")
-    if not isinstance(record, list) or not Path(source).is_file() or not record:
+    if not isinstance(record, list) or not record:
         return holds_all
-    with open_bytes(source, options.encoding) as stream:
-        n_lines = sum(1 for _ in islice(filter(bytes.strip, stream), 2))
-    if n_lines < 2:
+    lines = beginning_of(source, options.encoding, _HEAD_BYTES).splitlines()
+    if sum(1 for _ in islice(filter(bytes.strip, lines), 2)) < 2:
         return holds_all
-    return fix_of_list(Source(source, options.encoding), _SUFFIXES, template_of(options).fields[0], record) or SKIP
+    return fix_of_list(Source(source, options.encoding), _SUFFIX, template_of(options).fields[0], record) or SKIP
 
 
 def _fix_of_text(options: ReadOptions) -> Message:
@@ -113,21 +112,18 @@ def _fix_of_text(options: ReadOptions) -> Message:
 
 def _fix_of_absent(source: str, options: ReadOptions, record: dict[str, Any]) -> Message | None:
     """As `fix_of_absent`, where a record near the beginning of the file has the fields."""
-    fix = fix_of_absent(Source(source, options.encoding), _SUFFIXES, template_of(options), record)
+    fix = fix_of_absent(Source(source, options.encoding), _SUFFIX, template_of(options), record)
     return fix if fix and _begins_with_text(source, options) else None
 
 
 def _begins_with_text(source: str, options: ReadOptions) -> bool:
     """Whether a record near the beginning of a file has the text, so that no other field is meant."""
-    if not Path(source).is_file():
-        return False
     template = template_of(options)
-    with open_bytes(source, options.encoding) as stream:
-        for line in islice(stream, _MAX_COMPARED):
-            with suppress(MalformedRecord):
-                if line.strip():
-                    template.text_of(_decode(line))
-                    return True
+    for line in beginning_of(source, options.encoding, _HEAD_BYTES).splitlines()[:_MAX_COMPARED]:
+        with suppress(MalformedRecord):
+            if line.strip():
+                template.text_of(_decode(line))
+                return True
     return False
 
 

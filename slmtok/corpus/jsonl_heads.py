@@ -9,11 +9,10 @@ import ast
 import json
 import shlex
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.nested_texts import converted
-from slmtok.corpus.streams import bare_suffix, open_bytes
+from slmtok.corpus.streams import bare_suffix, beginning_of
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.text_commands import Source
 from slmtok.errors import Message, Setting
@@ -32,12 +31,9 @@ _OF_PYTHON = (
 
 
 def meant_by_head(source: str, options: ReadOptions) -> tuple[Message | None, Message] | None:
-    """The limit and the fix for a file whose first lines are no JSON; None where one of them is, and for streams."""
-    if not Path(source).is_file():
-        return None
-    with open_bytes(source, options.encoding) as stream:
-        head = stream.read(_HEAD_BYTES)
-    if not is_utf_8(head):
+    """The limit and the fix for a file whose first lines are no JSON; None where one of them is."""
+    head = beginning_of(source, options.encoding, _HEAD_BYTES)
+    if not head or not is_utf_8(head):
         return None
     text = head.decode("utf-8-sig", "ignore").lstrip()
     lines = [line for line in islice(text.splitlines(), _MAX_LINES) if line.strip()]
@@ -47,7 +43,7 @@ def meant_by_head(source: str, options: ReadOptions) -> tuple[Message | None, Me
         return _plain(source)
     if _begins_with_object(text):
         return "one JSON object a line", (Setting("format", "json"), ", which reads objects of several lines")
-    if _is_dict(lines[0]) and bare_suffix(source) in SUFFIXES["jsonl"]:
+    if _is_dict(lines[0]):
         return "JSON, and this is a dict of Python", _of_python(source, options)
     is_cut = len(head) == _HEAD_BYTES and len(lines) == 1
     return None if is_cut else (None, f"repair the file: of its first {counted(len(lines), 'line')} none is JSON")

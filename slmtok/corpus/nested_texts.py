@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import compression, open_bytes, open_head
+from slmtok.corpus.streams import beginning_of, compression, open_head
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
 from slmtok.corpus.text_commands import Source, remedy_through
@@ -28,50 +28,50 @@ MIN_MEAN_CHARS = 40
 """Settings and messages of programs are shorter than texts."""
 
 
-def fix_of_nested(
-    source: Source, suffix: str | tuple[str, ...], template: Template, record: dict[str, Any]
-) -> _Remedy | str | None:
+def fix_of_nested(source: Source, suffix: str, template: Template, record: dict[str, Any]) -> _Remedy | str | None:
     """What to do about a field with records, words or ids: a command that makes text of it, or a field of text.
 
     It is a field that was asked for, else one that holds the text of a record without the field. None where no such
     field is meant.
 
-    suffix: those of lines, `.json` for an array, `.parquet` for a table; files of other names, which may be compressed,
-    have no command.
+    suffix: of the format: `.jsonl`, `.json` for an array, `.parquet` for a table.
     """
     if template.of_listed(record):
         return None
-    record = _with_later_rows(record, source)
+    record = _with_later_rows(record, source, suffix)
     nested = {name: value for name, value in record.items() if isinstance(value, (list, dict))}
     asked = {name: value for name, value in nested.items() if name in template.fields}
     if asked:
         text = text_in(asked, "row")
-        if text is None or not source.path.endswith(suffix):
+        if text is None or not _is_written_again(source, suffix):
             texts = [name for name, value in record.items() if isinstance(value, str)]
             return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
         if template.source is not None:
             texts_of = {name: text for name, value in asked.items() if (text := text_in({name: value}, "row"))}
-            return _as_texts(source, texts_of, keeps_others=True)
-        return _as_text(source, template.fields[0], text)
+            return _as_texts(source, texts_of, suffix=suffix, keeps_others=True)
+        return _as_text(source, template.fields[0], text, suffix)
     if paths := _paths_in(template, record):
-        if source.path.endswith(suffix):
-            return _as_texts(source, paths, keeps_others=template.source is not None)
+        if _is_written_again(source, suffix):
+            return _as_texts(source, paths, suffix=suffix, keeps_others=template.source is not None)
         key, path = next(iter(paths.items()))
         return f"write {path} of each row as a field {key!r} of its own"
-    if template.source is not None or template.fields[0] in record or not source.path.endswith(suffix):
+    if template.source is not None or template.fields[0] in record or not _is_written_again(source, suffix):
         return None
     text = _nested_text(record, nested)
-    return _as_text(source, template.fields[0], text) if text else None
+    return _as_text(source, template.fields[0], text, suffix) if text else None
 
 
-def _with_later_rows(record: dict[str, Any], source: Source) -> dict[str, Any]:
+def _is_written_again(source: Source, suffix: str) -> bool:
+    """Whether a command can write the rows of a source again: those of a table, from a plain file alone."""
+    return suffix != ".parquet" or source.path.endswith(suffix)
+
+
+def _with_later_rows(record: dict[str, Any], source: Source, suffix: str) -> dict[str, Any]:
     """A record whose lists go on with those of the first rows of its file: not each message is written alike."""
     lists = {name: [*value] for name, value in record.items() if isinstance(value, list) and value}
-    if not lists or not source.path.endswith(SUFFIXES["jsonl"]) or not Path(source.path).is_file():
+    if not lists or suffix != ".jsonl":
         return record
-    with open_bytes(source.path, source.encoding) as stream:
-        head = stream.read(_HEAD_BYTES)
-    for line in head.splitlines()[:_MAX_LINES]:
+    for line in beginning_of(source.path, source.encoding, _HEAD_BYTES).splitlines()[:_MAX_LINES]:
         with suppress(ValueError, RecursionError):
             row = json.loads(line)
             for name, value in lists.items():
@@ -84,9 +84,7 @@ _HEAD_BYTES, _MAX_LINES = 1 << 16, 100
 """Of a file whose rows hold lists, what is looked at."""
 
 
-def fix_of_absent(
-    source: Source, suffix: str | tuple[str, ...], template: Template, record: Mapping[str, Any]
-) -> _Remedy | None:
+def fix_of_absent(source: Source, suffix: str, template: Template, record: Mapping[str, Any]) -> _Remedy | None:
     """What to do about fields of a template that other records have, and this one lacks or has as null.
 
     A command that writes the records with empty texts for them, or to skip such records. None where none lacks.
@@ -94,16 +92,14 @@ def fix_of_absent(
     absent = [name for name in dict.fromkeys(template.fields) if record.get(name) is None]
     if not absent or template.source is None:
         return None
-    if not source.path.endswith(suffix):
+    if not _is_written_again(source, suffix):
         return SKIP
     texts = {name: f"'' if row.get({name!r}) is None else row[{name!r}]" for name in absent}
-    return (*_as_texts(source, texts, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
+    return (*_as_texts(source, texts, suffix=suffix, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
 
 
 def fix_of_other_name(source: Source, key: str, name: str) -> _Remedy:
     """What to do about a record whose text is in the field `name`, where others have it in `key`."""
-    if not source.path.endswith(SUFFIXES["jsonl"]):
-        return SKIP
     return (*_as_texts(source, {key: f"row.get({key!r}, row.get({name!r}))"}, keeps_others=True), "; or ", *SKIP)
 
 
@@ -121,19 +117,18 @@ def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | 
     return text_in(nested, "row")
 
 
-def fix_of_list(source: Source, suffix: str | tuple[str, ...], key: str, row: list[Any]) -> _Remedy | None:
+def fix_of_list(source: Source, suffix: str, key: str, row: list[Any]) -> _Remedy | None:
     """The command that writes rows which are lists of texts or records as records; None for other lists."""
     text = text_of_list(row, "row")
-    return None if text is None or not source.path.endswith(suffix) else _as_text(source, key, text)
+    return None if text is None or not _is_written_again(source, suffix) else _as_text(source, key, text, suffix)
 
 
 def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) -> _Remedy | str | None:
     """What to do about an object of JSON with a list of records, or a column of texts, among its values.
 
-    None for other objects, such as settings, for one whose records have the fields, and for a compressed file whose
-    text needs a command.
+    None for other objects, such as settings, and for one whose records have the fields.
     """
-    if _is_split(value) and source.path.endswith(".json"):
+    if _is_split(value):
         rows = "dict(zip(table['columns'], row)) for table in [json.load(sys.stdin)] for row in table['data']"
         return _as_texts(source, {}, keeps_others=True, rows=f"row in ({rows})")
     for name, held in value.items():
@@ -145,9 +140,7 @@ def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) 
         ):
             return fix
         column = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list) else []
-        is_meant = (
-            name in (*LIKELY_FIELDS, *template.fields) and template.source is None and source.path.endswith(".json")
-        )
+        is_meant = name in (*LIKELY_FIELDS, *template.fields) and template.source is None
         if is_meant and column and all(isinstance(each, str) for each in column):
             values = ".values()" if isinstance(held, dict) else ""
             return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{name!r}]{values}")
@@ -165,7 +158,7 @@ def _fix_of_rows(source: Source, name: str, template: Template, first: dict[str,
     """The same for the list `name` of rows, of which one is given."""
     texts = [key for key, value in first.items() if isinstance(value, str)]
     nested = {key: value for key, value in first.items() if isinstance(value, (list, dict))}
-    if template.source is None and source.path.endswith(".json") and (text := _nested_text(first, nested)):
+    if template.source is None and (text := _nested_text(first, nested)):
         return _as_texts(source, {template.fields[0]: text}, rows=f"row in json.load(sys.stdin)[{name!r}]")
     is_text = any(key in LIKELY_FIELDS or len(first[key]) >= MIN_MEAN_CHARS for key in texts)
     if not is_text:
@@ -226,9 +219,9 @@ def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
     return field_of_texts(value if isinstance(value, list) else [value]) is not None
 
 
-def _as_text(source: Source, key: str, text: str) -> _Remedy:
+def _as_text(source: Source, key: str, text: str, suffix: str) -> _Remedy:
     """The command that writes records with the expression `text` of each row of `source` as their field `key`."""
-    return _as_texts(source, {key: text})
+    return _as_texts(source, {key: text}, suffix=suffix)
 
 
 def is_object_of_texts(record: Mapping[str, object]) -> bool:
@@ -249,11 +242,19 @@ def _as_records(source: Source, key: str, texts: str) -> _Remedy:
 
 
 def _as_texts(
-    source: Source, texts: Mapping[str, str], *, keeps_others: bool = False, rows: str | None = None
+    source: Source,
+    texts: Mapping[str, str],
+    *,
+    suffix: str = ".jsonl",
+    keeps_others: bool = False,
+    rows: str | None = None,
 ) -> _Remedy:
-    """The same for several fields; `keeps_others` keeps the other fields of a row. rows: those of another file."""
+    """The same for several fields; `keeps_others` keeps the other fields of a row.
+
+    suffix: of the format. rows: those of another file.
+    """
     fields = ", ".join([*["**row"] * keeps_others, *(f"{key!r}: {text}" for key, text in texts.items())])
-    modules, rows = ("", rows) if rows else _READERS[Path(source.path).suffix]
+    modules, rows = ("", rows) if rows else _READERS[suffix]
     program = f"import json, sys{modules}; print(*map(json.dumps, ({{{fields}}} for {rows})), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
 

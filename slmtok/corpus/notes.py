@@ -5,6 +5,8 @@ A note is a `Message`, whose options the command line writes as flags and Python
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slmtok.errors import Message, Setting
 from slmtok.option_values import parse_escapes
 from slmtok.sizes import counted
@@ -55,10 +57,16 @@ def skipped_by_option(records: int) -> Message:
     return skipped_note(records), ", by ", Setting("skip_malformed", True)
 
 
-def domain_note(name: str) -> Message:
-    """The note on a domain whose globs match no file."""
+def domain_note(name: str, globs: Sequence[str], files: Sequence[str]) -> Message:
+    """The note on a domain whose globs match none of the files; a folder of its name may be meant."""
+    from slmtok.corpus.globs import glob_of_folder
+
     fact = f"domain {name!r} has no document: "
-    return fact, Setting("domains", {name: "GLOB"}), " matches no file of the corpus"
+    given = Setting("domains", {name: (globs[0] if len(globs) == 1 else tuple(globs)) or "GLOB"})
+    match = "matches" if len(globs) < 2 else "match"
+    meant = glob_of_folder(name, files)
+    near = ("; ", Setting("domains", {name: meant}), " is for the files below it") if meant else ()
+    return fact, given, f" {match} no file of the corpus", *near
 
 
 def _place(first: tuple[str | None, int, int] | None) -> str:

@@ -109,6 +109,20 @@ def open_head(path: str, size: int) -> bytes:
         return b"" if part is None else bytes(part.data)
 
 
+def beginning_of(source: str, encoding: str, size: int) -> bytes:
+    """About `size` bytes at the beginning of a file or of standard input, as UTF-8; none of other sources.
+
+    Of standard input it takes none from the reader.
+    """
+    if source == STDIN:
+        head = open_head(source, size)
+        return head if encoding == UTF_8 else codecs.getincrementaldecoder(encoding)("ignore").decode(head).encode()
+    if not os.path.isfile(source):  # noqa: PTH113  (as of `_split`)
+        return b""
+    with open_bytes(source, encoding) as stream:
+        return stream.read(size)
+
+
 def open_decoded(path: str, encoding: str) -> BinaryIO:
     """The text of a file in `encoding`, as UTF-8. Reading raises `Unreadable` for bytes that are not in it."""
     return _stream(_decoded(path, encoding))

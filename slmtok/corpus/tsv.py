@@ -101,9 +101,7 @@ class _Parser:
                 error.fix = (Setting("format", "csv"), *key)
             else:
                 output = free_name(f"{Path(self._source).stem}.csv")
-                error.fix = (
-                    f"{rewritten(self._source, {'delimiter': mark}, output, self._options.encoding)}, and name it"
-                )
+                error.fix = rewritten(self._source, {"delimiter": mark}, output, self._options.encoding)
             return
 
     def _refuse_comments(self, first: list[bytes], lines: Iterable[tuple[int, bytes]], where: str) -> None:

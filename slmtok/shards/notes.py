@@ -26,7 +26,7 @@ def domain_notes(manifest: dict[str, Any]) -> list[Message]:
     names = [source["name"] for source in plan["sources"]]
     domains = plan["options"]["read"].get("domains", {})
     return [
-        notes.domain_note(domain)
+        notes.domain_note(domain, globs, names)
         for domain, globs in domains.items()
         if not any(matches(name, glob) for name in names for glob in globs)
     ]

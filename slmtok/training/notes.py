@@ -45,7 +45,12 @@ def uncut_note(counts: PretokenCounts) -> Message | None:
 def domain_notes(counts: PretokenCounts) -> list[Message]:
     """Notes on domains without a document: usually a wrong glob."""
     empty = [part.name for part in counts.parts if not part.documents and part.name != OTHER_DOMAIN]
-    return [notes.domain_note(name) for name in empty]
+    given = counts.options.get("domains")
+    pairs = [each.partition("=") for each in given] if isinstance(given, list) else []
+    return [
+        notes.domain_note(name, [glob for other, _, glob in pairs if other == name], counts.stats.files)
+        for name in empty
+    ]
 
 
 def _content_notes(counts: PretokenCounts) -> list[Message]:

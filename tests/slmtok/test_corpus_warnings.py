@@ -78,7 +78,7 @@ def test_records_left_out_are_counted_in_a_warning(corpus: Path, call: Callable[
 @pytest.mark.parametrize("call", [slmtok.count, train, pack])
 def test_a_domain_without_a_file_is_warned_of(corpus: Path, call: Callable[..., Any]) -> None:
     said = told(call, "c.txt", domains={"code": "*.py", "prose": "*.txt"})
-    assert said == ["domain 'code' has no document: domains={'code': 'GLOB'} matches no file of the corpus"]
+    assert said == ["domain 'code' has no document: domains={'code': '*.py'} matches no file of the corpus"]
 
 
 def test_a_command_writes_the_backslash_of_a_separator_as_it_is_typed() -> None:

@@ -49,6 +49,14 @@ def test_the_special_that_closes_documents_is_named(slm, text_run, tmp_path):
     assert "every byte and every <s>:" in out and "without <s>" in out
 
 
+def test_the_table_names_the_data(slm, text_run, tmp_path):
+    out = slm("eval", text_run, "--no-baselines", code=0).out
+    assert f"data         {tmp_path / 'packed'}" in out
+    (tmp_path / "new.txt").write_text(TEXT * 30)
+    out = slm("eval", text_run, "--on", tmp_path / "new.txt", "--no-baselines", code=0).out
+    assert f"data         {tmp_path / 'new.txt'}" in out
+
+
 def test_a_certificate_that_is_proven(slm, run):
     from slmmodel.cli.result_files import load_certificate, to_envelope
 

@@ -192,7 +192,7 @@ def test_a_number_may_be_the_name_of_a_file(slmtok, corpus):
 
 
 def test_a_domain_without_documents_is_named(slmtok, corpus):
-    told = "note: domain 'code' has no document: --domain code=GLOB matches no file of the corpus\n"
+    told = "note: domain 'code' has no document: --domain 'code=*.py' matches no file of the corpus\n"
     assert told in slmtok("count", corpus, "--domain", "code=*.py", "-o", "x.counts").err
     assert told in slmtok("train", corpus, "--domain", "code=*.py", "--vocab", "300", "-o", "tok.json").err
     assert told not in slmtok("count", corpus, "--domain", "code=*.txt", "-o", "y.counts").err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,38 @@ def test_wrong_arguments(slmtok, tok, tmp_path: Path, arguments: tuple[str, ...]
 def test_text_that_is_not_utf8(slmtok, tok):
     done = slmtok("view", tok, "-", stdin=b"ab\xff")
     assert (done.code, done.err.splitlines()[0]) == (1, "error: the text has a byte that is not UTF-8 at 2")
+
+
+def fix_of(ran) -> str:
+    assert ran.code in (1, 2), ran
+    return ran.err.rpartition("  fix:   ")[2].strip()
+
+
+def test_each_of_two_texts_gets_a_page(slmtok, tok) -> None:
+    Path("a.txt").write_text("one text")
+    Path("b.txt").write_text("two texts")
+    ran = slmtok("view", tok, "a.txt", "b.txt", "-o", "p.html")
+    assert "error: 'a.txt' and 'b.txt' are texts, and the text is one argument" in ran.err
+    lines = fix_of(ran).split(" && ")
+    assert [line.rpartition(" < ")[2] for line in lines] == ["a.txt", "b.txt"]
+    for line, text in zip(lines, (b"one text", b"two texts"), strict=True):
+        assert slmtok(*shlex.split(line.rpartition(" < ")[0])[1:], stdin=text).code == 0
+    named = library.view({Path(tok).name: library.load(tok)}, "two texts")
+    assert Path("p-b.html").read_text("utf-8") == named.html and not Path("p.html").exists()
+    assert fix_of(slmtok("show", tok, "a.txt", "b.txt")).endswith(f"&& slmtok show {tok} - < b.txt")
+    assert "-o tokens-a.html < a.txt && " in fix_of(slmtok("view", tok, "a.txt", "b.txt"))
+
+
+@pytest.mark.parametrize("encoding", ["cp1251", "utf-16"])
+def test_a_text_in_another_encoding(slmtok, tok, encoding: str) -> None:
+    data = ("Привет, мир. Это текст по-русски.\n" * 9).encode(encoding)
+    Path("ru.txt").write_bytes(data)
+    note = slmtok("view", tok, "ru.txt", "-o", "p.html").err
+    convert, _, line = note.partition("; ")[2].removesuffix(" shows its text\n").partition(" | ")
+    assert convert == f"iconv -f {encoding} -t utf-8 ru.txt"
+    fix = fix_of(slmtok("view", tok, "-", "-o", "q.html", stdin=data))
+    assert fix == f"pipe it through iconv -f {encoding} -t utf-8" and not Path("q.html").exists()
+    text = subprocess.run(shlex.split(convert), check=True, capture_output=True).stdout
+    assert slmtok(*shlex.split(line)[1:], stdin=text).code == 0
+    page = library.view({Path(tok).name: library.load(tok)}, data.decode(encoding))
+    assert Path("p.html").read_text("utf-8") == page.html

@@ -1,0 +1,74 @@
+"""Options of the tools that select and clean texts: one message for all of them, with a line that runs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+import slmtok as package
+
+ROW = "the cat sat on the mat, and the dog sat by the door.\n"
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with texts of two kinds; it is the working folder."""
+    for name in ("src/a.txt", "src/sub/b.txt", "src/c.md"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{name}: {ROW}" * 20)
+    return tmp_path
+
+
+def error_of(slmtok, *words: str) -> tuple[str, str]:
+    """The fact and the fix of a refused command."""
+    ran = slmtok(*words)
+    assert ran.code == 2, ran
+    return ran.err.partition("\n")[0], ran.err.rpartition("  fix:   ")[2].strip()
+
+
+@pytest.mark.parametrize("option", ["--limit", "--max-samples", "--num-examples", "--max_documents"])
+def test_a_number_of_documents(slmtok, here, option: str) -> None:
+    for command in (["count", "src", "-o", "x.counts"], ["train", "src", "--vocab", "280", "-o", "x.json"]):
+        assert error_of(slmtok, *command, option, "2")[1] == "use --max-docs 2"
+    with pytest.raises(package.SlmtokError, match="max_docs=2"):
+        package.count("src", **{option.lstrip("-").replace("-", "_"): 2})
+
+
+def test_the_files_to_include(slmtok, here) -> None:
+    _, fix = error_of(slmtok, "count", "src", "--include", "*.txt", "-o", "x.counts")
+    assert fix == "slmtok count 'src/**/*.txt' -o x.counts"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    assert package.PretokenCounts.load("x.counts").documents == 2
+
+
+@pytest.mark.parametrize("option", ["--dedup", "--deduplicate", "--drop_duplicates"])
+def test_duplicates_are_kept(slmtok, here, option: str) -> None:
+    for command in (["count", "src", "-o", "x.counts"], ["train", "src", "--vocab", "280", "-o", "x.json"]):
+        assert error_of(slmtok, *command, option)[1].startswith("leave it out: slmtok keeps duplicates")
+
+
+def test_the_order_and_the_case_of_a_text(slmtok, here) -> None:
+    train = ["train", "src", "--vocab", "280", "-o", "x.json"]
+    assert "the order of documents changes nothing" in error_of(slmtok, *train, "--shuffle")[1]
+    assert "slmtok changes no text" in error_of(slmtok, "count", "src", "-o", "x.counts", "--lowercase")[1]
+
+
+def test_all_unknown_options_are_named_at_once(slmtok, here) -> None:
+    train = ["train", "src", "--vocab", "280", "-o", "x.json"]
+    fact, fix = error_of(slmtok, *train, "--deduplicate", "--shuffle", "--lowercase")
+    assert fact == "error: options of another tool: --deduplicate, --shuffle, --lowercase"
+    assert fix == shlex.join(["slmtok", *train])
+    fact, fix = error_of(slmtok, *train, "--limit", "2", "--shuffle", "--recursive")
+    assert fact.endswith("--limit, --shuffle, --recursive; slmtok train has nothing for --recursive")
+    assert fix == shlex.join(["slmtok", *train, "--max-docs", "2"])
+    fact, fix = error_of(slmtok, *train, "--foo", "3", "--bar=4")
+    assert fact == "error: unknown options: --foo, --bar" and fix == "slmtok train --help"
+
+
+def test_words_of_a_text_to_encode(slmtok, here) -> None:
+    package.train("src", vocab_size=280).save("tok.json")
+    _, fix = error_of(slmtok, "encode", "-t", "tok.json", "Hello", "world")
+    assert fix == "printf %s 'Hello world' | slmtok encode -t tok.json -"
