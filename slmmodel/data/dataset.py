@@ -309,7 +309,12 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         """The options that decide the sequences and their order; another `batch_size` takes the same ones."""
         loader = self.loader
         chosen = {"seq_len": loader.seq_len, "pack": loader.pack, "seed": loader.seed}
-        return {**chosen, "shuffle": loader.shuffles_documents, "crop_offset": loader.crop_offset, **loader.packing(0, 0).options}
+        return {
+            **chosen,
+            "shuffle": loader.shuffles_documents,
+            "crop_offset": loader.crop_offset,
+            **loader.packing(0, 0).options,
+        }
 
     def _refuse_other_order(self, state: Mapping[str, Any]) -> None:
         """Raises `OptionError` for a state that was made with other options: its numbers count other sequences."""
@@ -317,7 +322,9 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         if given == own:
             return
         changed = [name for name in {**given, **own} if given.get(name) != own.get(name)]
-        theirs, ours = (", ".join(f"{name}={each[name]!r}" for name in changed if name in each) for each in (given, own))
+        theirs, ours = (
+            ", ".join(f"{name}={each[name]!r}" for name in changed if name in each) for each in (given, own)
+        )
         raise OptionError(
             f"the state is that of a ShardLoader with {theirs or f'none of {ours}'}",
             limit=f"this one has {ours or 'no such option'}; a state counts the sequences of one choice of options",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 import json
+import pickle
 import re
 import shutil
 import subprocess
