@@ -73,7 +73,7 @@ class TextRun:
         self,
         prompt: str = "",
         *,
-        max_new_tokens: int = 256,
+        max_new_tokens: int | None = None,
         assistant: TextRun | Run | None = None,
         choices: Sequence[str] = (),
         regex: str = "",
@@ -91,9 +91,10 @@ class TextRun:
             fact = f"choices is a list of str, not {type(choices).__name__} {choices!r}"
             raise WrongType(fact, fix=f"choices=[{str(choices)!r}]")
         own = {"max_new_tokens": max_new_tokens, "assistant": assistant, "choices": choices, "regex": regex}
+        own["max_new_tokens"] = 256 if max_new_tokens is None else max_new_tokens
         check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own})
         given = {"choices": choices or None, "regex": regex or None, **options}
-        meant = int_meant(max_new_tokens, 256)
+        meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256)
         ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=meant, assistant=assistant, **given))
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             texts = [choices] if isinstance(choices, str) else [str(choice) for choice in choices]

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
@@ -215,6 +216,14 @@ def _integer(value: object) -> int | None:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
+
+
+def warn_caller(message: str) -> None:
+    """A `UserWarning` at the line of the program that called this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("slmmodel."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def int_meant(value: object, example: int = 1, least: int = 0) -> int:

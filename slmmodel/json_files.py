@@ -82,6 +82,8 @@ def read_bounded(path: Path, max_bytes: int = MAX_JSON_BYTES) -> bytes:
 
 def parse_object(data: bytes) -> dict[str, Any]:
     """The JSON object in `data`. Raises `FaultError`."""
+    if not data:
+        raise FaultError("is empty")
     if data.startswith(BOM_UTF8):
         raise FaultError("begins with a byte order mark")
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import shlex
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -17,7 +16,7 @@ import torch
 from slmmodel import trainer
 from slmmodel.calls import MAX_SHOWN, OF_FILE, explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checkpoint import RunFolder
-from slmmodel.checks import check_bool, check_ids, check_int, check_path, int_meant, missing_path
+from slmmodel.checks import check_bool, check_ids, check_int, check_path, int_meant, missing_path, warn_caller
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
@@ -28,11 +27,12 @@ from slmmodel.decoding_options import DecodingOptions, check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, SlmmodelError, WrongType
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
-from slmmodel.generation import generate
+from slmmodel.generation import Sample, generate
 from slmmodel.hardware import device_for
 from slmmodel.models.presets import preset_lengths
 from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
+from slmmodel.sampling import Continuation
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.methods import METHODS, chosen_method
 from slmmodel.sampling.prefill import check_logits
@@ -83,7 +83,30 @@ _ATTRIBUTES_ELSEWHERE = {
     ),
     "tokenizer": "{text}.tokenizer",
     **dict.fromkeys(("encode", "decode"), "{text}.tokenizer.{name}"),
-    **dict.fromkeys(("sample", "predict"), "run.generate"),
+    **dict.fromkeys(("tokenize",), "{text}.tokenizer.encode"),
+    **dict.fromkeys(("detokenize",), "{text}.tokenizer.decode"),
+    **dict.fromkeys(("sample", "predict", "complete", "infer"), "run.generate"),
+    "compare": "slm eval {shell} --losses a.losses && slm eval OTHER --losses b.losses && slm compare a.losses b.losses"
+    " in a shell, for the folder OTHER of the other run",
+    **dict.fromkeys(
+        ("plot", "history", "losses", "metrics", "log_history"), "slm plot {shell} -o curves.svg in a shell"
+    ),
+    **dict.fromkeys(("fit", "resume", "finetune"), "slm resume {shell} in a shell"),
+    **dict.fromkeys(
+        ("loss", "val_loss", "bpb", "val_bpb", "bits_per_byte"),
+        "run.result, the totals of training with loss and val_bpb; run.evaluate().bpb_total scores documents",
+    ),
+    **dict.fromkeys(
+        ("vocab_size", "n_vocab", "padded_vocab"),
+        "{own}.vocab.padded_vocab, the rows of an embedding; {own}.vocab.n_vocab, the number of ids",
+    ),
+    **dict.fromkeys(
+        ("block_size", "context_length", "max_length", "max_seq_len", "n_ctx", "n_positions"), "{own}.seq_len"
+    ),
+    **dict.fromkeys(
+        ("n_params", "num_params", "num_parameters", "get_num_params"),
+        "run.result['parameters'], of a finished run",
+    ),
     **dict.fromkeys(("perplexity", "ppl", "log_prob", "logprobs"), "run.score({scored}"),
 }
 """Attributes of models in other libraries, each with what stands for it; `text` is a run of `slmmodel.app`."""
@@ -109,7 +132,7 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
         text = f"slmmodel.app.load({path!r})" if run is owner else "run"
         scored = "ids), the negative log-probability of each id" if run is owner else "text), in bits per byte"
         form = _ATTRIBUTES_ELSEWHERE[name]
-        fix = form.format(shell=shlex.quote(path), path=path, text=text, name=name, scored=scored)
+        fix = form.format(shell=shlex.quote(path), path=path, text=text, name=name, scored=scored, own=own)
         fact += f"\n  fix:   {fix}"
     return AttributeError(fact, name=name, obj=owner)
 
@@ -165,13 +188,15 @@ class Run:
         self,
         ids: Sequence[int] = (),
         *,
-        max_new_tokens: int = 256,
+        max_new_tokens: int | None = None,
         overflow: str = "stop",
         assistant: Run | None = None,
         **options: Any,
     ) -> list[int]:
         """New ids after a prompt; an empty one is the special that opens a document.
 
+        max_new_tokens: by default 256. overflow: at the end of the model's context, `stop` ends the ids there, with a
+        warning where they are fewer than `max_new_tokens` asks for; `slide` continues from the last seq_len / 2 ids.
         assistant: a smaller run of the same tokenizer that proposes ids, which takes less time; the distribution of the
         ids stays that of this run (`slmmodel.sampling.assisted`).
         options: fields of `DecodingOptions` (temperature=0.8, top_p=0.9, seed=1, beam=4, dola="high"), by default with
@@ -179,10 +204,11 @@ class Run:
 
         Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
+        meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256)
+        max_new_tokens = 256 if max_new_tokens is None else max_new_tokens
         call = {"ids": ids, "max_new_tokens": max_new_tokens, "overflow": overflow, "assistant": assistant}
         check_options(options, ("ids", "assistant", "overflow"), call)
         given = {"overflow": overflow} if overflow != "stop" else {}
-        meant = int_meant(max_new_tokens, 256)
         words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **options)
         prompt = check_ids(ids, self._of_text("generate", ids, words), f"run.generate({', '.join(['each', *words])})")
         prompt = prompt or opening_ids(self.vocab)
@@ -200,11 +226,18 @@ class Run:
                 raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix="slmmodel.load(path)")
             assistant.vocab.require_same(self.vocab, "the assistant", str(assistant.path))
             with eval_mode(self.model), eval_mode(assistant.model):
-                return assisted(self.model, assistant.model, prompt, chosen).ids
-        if method is not None:
+                found: Continuation | Sample = assisted(self.model, assistant.model, prompt, chosen)
+        elif method is not None:
             with eval_mode(self.model):
-                return METHODS[method].decode(self.model, prompt, chosen, 1)[0].ids
-        return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids
+                found = METHODS[method].decode(self.model, prompt, chosen, 1)[0]
+        else:
+            found = generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0]
+        if meant is not None and found.reason == "context":
+            way = method or ("assistant" if assistant is not None else None)
+            without = f" without {way}" if way else ""
+            fact = f"the ids end after {len(found.ids):,}, at the end of the context, not at max_new_tokens={limit}"
+            warn_caller(f"{fact}; overflow='slide'{without} continues")
+        return found.ids
 
     def _of_text(self, call: str, text: object, options: Sequence[str] = ()) -> str:
         """The call that takes this text in place of ids; of several texts, one call for each."""
@@ -412,8 +445,7 @@ def train(
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)
     for text in notes_on_time(given):
-        # Of the caller, behind the wrapper of the call.
-        warnings.warn(text, stacklevel=3)
+        warn_caller(text)
     try:
         path = Path(check_path("output", output))
         # `report`, or another thread, may change the working folder.

@@ -6,6 +6,7 @@ Sizes, special ids by role, the byte length of every id, and the fingerprint of 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,6 +42,15 @@ class VocabMeta:
     token_nbytes: NDArray[np.uint32]
     """Bytes of each id: uint32 [n_vocab], read-only; 0 for specials and unused ids."""
     fingerprint: str
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Raises `AttributeError`; for names of tokenizers in other libraries with what stands for them."""
+            hint = _elsewhere(name, vars(self).get("specials", {}))
+            raise AttributeError(
+                f"'VocabMeta' object has no attribute {name!r}{hint}", name=name, obj=None if hint else self
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "specials": dict(self.specials)}
@@ -104,7 +114,7 @@ class VocabMeta:
             found = parse_object(data)
             if "format" not in found:
                 raise _of_another_program(source)
-            table = validated(found, _VocabFile, source, fix=_FIX)
+            table = validated(found, _VocabFile, source, fix=_written_again(source))
         except FaultError as fault:
             raise _invalid(source, str(fault)) from None
         lengths = np.array(table.byte_lengths, dtype=np.uint32)
@@ -114,7 +124,34 @@ class VocabMeta:
         return cls(table.n_vocab, table.padded_vocab, specials, n_special, lengths, table.fingerprint)
 
 
-_FIX = "write it again: slmtok vocab TOK --metadata -o vocab.json --force, in its folder"
+_SIZES = ("vocab_size", "n_words", "n_tokens", "size", "get_vocab_size", "get_piece_size", "max_token_value")
+_OF_TEXT = (
+    "encode",
+    "decode",
+    "encode_ordinary",
+    "encode_batch",
+    "tokenize",
+    "detokenize",
+    "token_to_id",
+    "id_to_token",
+)
+"""Names of tokenizers in other libraries: of their size, and of calls that take or give text."""
+_SPECIAL = re.compile(r"(bos|eos|pad|unk|sep|mask|eot)(_token)?(_id)?")
+
+
+def _elsewhere(name: str, specials: Mapping[str, int]) -> str:
+    """What stands for the name of another library, as the end of a sentence; "" for other names."""
+    if name in _SIZES:
+        return "; padded_vocab is the number of rows of an embedding, n_vocab the number of ids"
+    if name in _OF_TEXT:
+        return f"; it knows ids and no text: slmtok.load('tok.json').{name}, of the tokenizer beside the vocab.json"
+    found = _SPECIAL.fullmatch(name)
+    role = found and found[1].replace("eot", "eos")
+    return f"; special({role!r}) is the id" if role in specials else ""
+
+
+def _written_again(source: str) -> str:
+    return f"write it again: slmtok vocab TOK --metadata -o {shlex.quote(source)} --force"
 
 
 def _of_another_program(source: str) -> CorruptFile:
@@ -132,7 +169,7 @@ def _of_another_program(source: str) -> CorruptFile:
 
 def _invalid(source: str, fault: str) -> CorruptFile:
     fact = f"{source} is not valid vocabulary metadata: it {fault}"
-    return CorruptFile(fact, where=source, fix=_FIX, path=source)
+    return CorruptFile(fact, where=source, fix=_written_again(source), path=source)
 
 
 class _VocabFile(Strict):

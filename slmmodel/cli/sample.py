@@ -298,7 +298,9 @@ class SampleJob:
         shortest = min((len(one["ids"]) for one in samples if one["reason"] == "context"), default=None)
         if shortest is not None and is_given("max_new_tokens"):
             fact = f"a sample ended after {counted(shortest, 'id')}, at the end of the context, not at --max-new"
-            warnings = (f"{fact} {self.options.max_new_tokens:,}; --overflow slide continues", *warnings)
+            # --overflow is refused beside another way to decode.
+            way = {"draw": "", "assisted": " without --assistant"}.get(mode, f" without --{mode.replace('_', '-')}")
+            warnings = (f"{fact} {self.options.max_new_tokens:,}; --overflow slide{way} continues", *warnings)
         # Greedy decoding refuses several samples.
         likeliest = {"--temperature 0": not self.options.temperature, "--top-k 1": self.options.top_k == 1}
         if (

@@ -31,7 +31,7 @@ def refuse_ids(path: str) -> None:
     code = (
         f"import datasets, numpy; numpy.save({target}, numpy.concatenate([*datasets.load_from_disk({saved})[{name}]]))"
     )
-    vocab = f"slmtok vocab TOK --metadata > {shlex.quote(str(folder / 'vocab.json'))}"
+    vocab = f"slmtok vocab TOK --metadata -o {shlex.quote(str(folder / 'vocab.json'))}"
     raise UnsupportedFormat(
         f"{path!r} is a data set of ids, not of text: its column {column!r} has lists of integers",
         where=str(folder),

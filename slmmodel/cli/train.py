@@ -293,7 +293,7 @@ def _refuse_unnamed_ids(data: str, tokenizer: str) -> None:
     refuse_text(Path(data), name_packed(Path(data), tokenizer), tokenizer)
     context = click.get_current_context()
     line = command_line(context, [*without(("-t", "--tokenizer"), arguments_of_command()), *_free_output(context)])
-    write = f"{shlex.join(['slmtok', 'vocab', tokenizer, '--metadata'])} > {shlex.quote(str(vocab))}"
+    write = shlex.join(["slmtok", "vocab", tokenizer, "--metadata", "-o", str(vocab)])
     raise OptionError(
         f"{data!r} is ids that do not record their tokenizer, and --tokenizer is for text",
         limit=f"a {vocab} of the tokenizer that made the ids",

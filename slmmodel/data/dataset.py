@@ -301,13 +301,43 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
             self._cursor = step.next
             yield self._tensors(batch)
 
-    def state_dict(self) -> dict[str, int]:
-        """Where the next batch begins: three integers."""
-        return self._cursor._asdict()
+    def state_dict(self) -> dict[str, Any]:
+        """Where the next batch begins: three integers, and the options that decide the sequences, which they count."""
+        return {**self._cursor._asdict(), **self._order()}
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Continues there; a loop that is running is not moved. Raises `WrongType`, `OptionError`."""
-        if not isinstance(state, Mapping) or set(state) != set(Cursor._fields):
+    def _order(self) -> dict[str, Any]:
+        """The options that decide the sequences and their order; another `batch_size` takes the same ones."""
+        loader = self.loader
+        chosen = {"seq_len": loader.seq_len, "pack": loader.pack, "seed": loader.seed}
+        return {
+            **chosen,
+            "shuffle": loader.shuffles_documents,
+            "crop_offset": loader.crop_offset,
+            **loader.packing(0, 0).options,
+        }
+
+    def _refuse_other_order(self, state: Mapping[str, Any]) -> None:
+        """Raises `OptionError` for a state that was made with other options: its numbers count other sequences."""
+        own, given = self._order(), {name: state[name] for name in state if name not in Cursor._fields}
+        if given == own:
+            return
+        changed = [name for name in {**given, **own} if given.get(name) != own.get(name)]
+        theirs, ours = (
+            ", ".join(f"{name}={each[name]!r}" for name in changed if name in each) for each in (given, own)
+        )
+        raise OptionError(
+            f"the state is that of a ShardLoader with {theirs or f'none of {ours}'}",
+            limit=f"this one has {ours or 'no such option'}; a state counts the sequences of one choice of options",
+            fix=f"load it into a ShardLoader with {theirs or 'the options of the one that gave it'}",
+            option="state",
+        )
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues there; a loop that is running is not moved. Raises `WrongType`, `OptionError`.
+
+        A state of the three integers alone is taken for one of these options.
+        """
+        if not isinstance(state, Mapping) or not set(state) >= set(Cursor._fields):
             fix = "what loader.state_dict() gave after the last batch"
             numbers = list(state.values()) if isinstance(state, Mapping) else [state]
             if len(numbers) == 1 and type(numbers[0]) is int and 0 <= numbers[0] <= _MAX_STEPS_SOUGHT:
@@ -316,6 +346,8 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
                     cursor = self.loader.global_batch(cursor).next
                 fix = f"loader.load_state_dict({cursor._asdict()}), after {numbers[0]} batches"
             raise WrongType(f"the state is {state!r:.60}", limit=", ".join(Cursor._fields), fix=fix)
+        if len(state) > len(Cursor._fields):
+            self._refuse_other_order(state)
         cursor = Cursor(**{name: _check_counted(name, state[name]) for name in Cursor._fields})
         n_blocks = self.loader.source.n_blocks
         if n_blocks is not None and cursor.block >= n_blocks:

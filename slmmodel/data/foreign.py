@@ -178,11 +178,11 @@ def open_foreign(
             f"{path.name} does not record its tokenizer",
             where=str(path),
             limit="a vocab.json beside the file, of TOK, the tokenizer that made the ids",
-            fix=f"slmtok vocab TOK --metadata > {shlex.quote(str(beside))}",
+            fix=f"slmtok vocab TOK --metadata -o {shlex.quote(str(beside))}",
         )
     other = "name the tokenizer that made the ids, or check the path"
     if vocab is None:
-        write = f"slmtok vocab TOK --metadata | tee {shlex.quote(str(beside))}"
+        write = f"slmtok vocab TOK --metadata -o {shlex.quote(str(beside))} --force"
         other = f"{write} replaces that of another tokenizer, where TOK made the ids; or check the path"
     vocab = vocab or VocabMeta.load(beside)
     if delimiter is not None:

@@ -272,6 +272,13 @@ def count_inputs(lengths: Ints) -> Ints:
             limit="one dimension of integers from 0 up",
             fix="np.diff(offsets), where offsets begin the documents",
         )
+    if given.size > 1 and given[0] == 0 and (given[1:] > given[:-1]).all():
+        # As lengths they would pack other documents. No document has 0 ids, since each has its delimiters.
+        raise WrongType(
+            f"lengths are offsets: they begin with 0 and ascend to {given[-1]:,}",
+            limit="the number of ids of each document, its delimiters included",
+            fix="np.diff(offsets) in place of the offsets",
+        )
     return np.maximum(given.astype(np.int64, copy=False) - 1, 0)
 
 

@@ -46,6 +46,8 @@ _ELSEWHERE = {
         ("bpb", "bits_per_byte"), "scores.bpb_total counts all targets, scores.bpb_content those with bytes"
     ),
     **dict.fromkeys(("loss", "mean", "cross_entropy"), "scores.nats.mean() is the loss of an id, in nats"),
+    **dict.fromkeys(("nll", "losses"), "scores.nats is the loss of each id"),
+    "compare": "slm eval RUN --losses FILE in a shell writes what slm compare takes",
     **dict.fromkeys(("perplexity", "ppl"), "math.exp(scores.nats.mean()) is that of an id; scores.bpb_total compares"),
 }
 """Names of scores in other libraries, each with what stands for it."""

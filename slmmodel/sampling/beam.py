@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -33,12 +33,13 @@ class Beam:
     score: float
     ended: bool
     """True: by a stop id; False: at the length limit"""
+    limit: str = "length"
+    """what the length limit was: `length`, or `context` for the model's seq_len"""
 
     @property
     def continuation(self) -> Continuation:
         """As methods of decoding give it."""
-        reason = "stop" if self.ended else "length"
-        return Continuation(self.ids, reason, {"logp": self.logp, "score": self.score})
+        return Continuation(self.ids, "stop" if self.ended else self.limit, {"logp": self.logp, "score": self.score})
 
 
 def beam_search(model: Model, prompt: Sequence[int], options: DecodingOptions) -> list[Beam]:
@@ -72,9 +73,9 @@ def run_beams(
 ) -> list[Beam]:
     """The finished beams of each group, best first in each."""
     check_option_range("beam", beams, 1)
-    limit, _ = length_limit(model, prompt, options.max_new_tokens)
+    limit, reason = length_limit(model, prompt, options.max_new_tokens)
     if limit == 0:
-        return [Beam([], 0.0, 0.0, ended=False)]
+        return [Beam([], 0.0, 0.0, ended=False, limit=reason)]
     state, logits = prefill(model, [prompt], limit)
     state.repeat(beams)
     logits, size = logits.expand(beams, -1), beams // groups
@@ -93,7 +94,7 @@ def run_beams(
             break
         state.reorder(rows)
         logits, _ = advance(model, state, ids)
-    return [beam for group in members for beam in group.finished]
+    return [replace(beam, limit=reason) for group in members for beam in group.finished]
 
 
 class BeamGroup:

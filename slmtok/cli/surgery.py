@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli.arguments import VOCAB_FLAGS, is_packed, refuse_list, value_after, without_options
+from slmtok.cli.arguments import OUTPUT_FLAGS, VOCAB_FLAGS, is_packed, refuse_list, value_after, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import (
     VOCAB_PLACEHOLDER,
@@ -264,9 +264,23 @@ def _text_or_ids(value: str | None, arguments: Sequence[str]) -> str:
     return f"printf '%s\\n' {' '.join(ids)} > {name} && {line}"
 
 
+_SIZE_FLAGS = ("--vocab", "--vocab-size", "--size")
+
+
+def _kept(value: str | None, arguments: Sequence[str]) -> str:
+    """The option for a number of ids; the whole command where nothing says which tokens to remove."""
+    keep, known = f"--keep {shlex.quote(value or '4096')}", (*_SIZE_FLAGS, *OUTPUT_FLAGS, "--force")
+    tokenizers = list(filter(names_tokenizer, arguments))
+    others = [word for word in arguments if word.startswith("-") and word.partition("=")[0] not in known]
+    if value is None or others or len(tokenizers) != 1:
+        return keep
+    words = [*without_options(arguments, _SIZE_FLAGS), "--keep", value, *_unused_on(tokenizers[0])]
+    return shlex.join(["slmtok", "prune", *words])
+
+
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
          habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
-                 **dict.fromkeys(("--vocab", "--vocab-size", "--size"), instead("--keep {}", "4096"))})  # fmt: skip
+                 **dict.fromkeys(_SIZE_FLAGS, _kept)})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,

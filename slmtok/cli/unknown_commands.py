@@ -9,11 +9,12 @@ from itertools import pairwise
 
 import click
 
-from slmtok.cli.arguments import parameter_name
+from slmtok.cli.arguments import OUTPUT_FLAGS, parameter_name
 from slmtok.cli.text_argument import piped
 from slmtok.cli.typography import NO_SPACE, SPACES, divided_at_spaces, named_sign
 from slmtok.errors import SlmtokError, UnknownName, suggestion
 from slmtok.foreign_options import DIVIDING_SHARES, held_out_share, rule_of_share
+from slmtok.path_arguments import free_name
 
 _PROGRAMS = ("slmtok", "slm")
 OF_SLM = (
@@ -26,6 +27,28 @@ FINETUNE = ("finetune", "fine-tune")
 _HABITS |= dict.fromkeys(FINETUNE, "slm resume RUN")
 _HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
 """Commands of other tools, each with ours."""
+_HABITS |= dict.fromkeys(("predict", "complete", "infer", "inference"), _HABITS["generate"])
+_HABITS |= dict.fromkeys(("perplexity", "ppl"), "slm eval RUN")
+_SYNONYMS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("summary", "summarize", "describe", "inspect", "stat", "stats"), ("info",)),
+    "check": ("verify", "doctor"),
+    **dict.fromkeys(("fit", "learn"), ("train",)),
+    **dict.fromkeys(("preprocess", "prepare", "binarize", "shard"), ("pack",)),
+    **dict.fromkeys(("curves", "history"), ("plot",)),
+    "continue": ("resume",),
+}
+"""Words for commands that one of the programs has, or both: the one that was typed wins."""
+_NO_COMMANDS = {
+    **dict.fromkeys(
+        ("dedup", "dedupe", "deduplicate"),
+        (
+            "slmtok removes no duplicates",
+            "{count}, which reports equal documents; --document line makes each line of a text one",
+        ),
+    ),
+    "shuffle": ("slmtok shuffles no files", "leave it out: slm train shuffles documents and sequences by its seed"),
+}
+"""What neither program does: the fact, and the fix."""
 _KEPT = "slm resume goes on from a checkpoint of a run, with the data and the model of the run"
 _OF_SPLITS = ("split", "split-corpus", "split-data", "split-dataset", "train-test-split", "train-val-split")
 """Commands of other tools for what packing does with --val."""
@@ -61,6 +84,17 @@ def unknown_command(
         fix = f"{program} --version" if typed == "version" else _of_habit(_HABITS[typed].split(), rest)
         limit = _KEPT if fix.startswith("slm resume") else f"commands: {', '.join(names)}"
         return UnknownName(f"unknown command {name!r}", limit=limit, fix=fix, name=name)
+    if typed in _NO_COMMANDS:
+        fact, fix = _NO_COMMANDS[typed]
+        fix = fix.format(count=_counted(rest))
+        return UnknownName(
+            f"unknown command {name!r}: {fact}", limit=f"commands: {', '.join(names)}", fix=fix, name=name
+        )
+    if typed in _SYNONYMS and typed not in names:
+        meant_place, command = _synonym(program, typed, rest, names)
+        fact = f"unknown command {name!r}; did you mean {f'{meant_place} {command}'!r}?"
+        line = shlex.join([meant_place, command, *(rest or ["--help"])])
+        return UnknownName(fact, limit=f"commands: {', '.join(names)}", fix=line, name=name)
     if typed in _OF_SPLITS:
         limit = "slmtok pack --val holds documents out for validation"
         return UnknownName(f"unknown command {name!r}", limit=limit, fix=_packed_with_split(rest), name=name)
@@ -77,6 +111,26 @@ def unknown_command(
         fix=shlex.join([program, meant, *rest]) if meant else f"{program} --help",
         name=name,
     )
+
+
+def _synonym(program: str, typed: str, rest: Sequence[str], names: Sequence[str]) -> tuple[str, str]:
+    """The program and its command that another word stands for; a run is of slm, a tokenizer of slmtok."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.file_kinds import is_run
+
+    commands = _SYNONYMS[typed]
+    own = next((each for each in commands if each in names), None)
+    if own == "info":
+        return "slm" if any(map(is_run, rest)) else "slmtok" if any(map(names_tokenizer, rest)) else program, own
+    if own is not None:
+        return program, own
+    return "slm" if program == "slmtok" else "slmtok", commands[0]
+
+
+def _counted(rest: Sequence[str]) -> str:
+    """The command line that counts the files among some words."""
+    paths = [word for before, word in pairwise(["", *rest]) if before not in OUTPUT_FLAGS and os.path.exists(word)]  # noqa: PTH110
+    return shlex.join(["slmtok", "count", *(paths or ["CORPUS"]), "-o", free_name("corpus.counts")])
 
 
 def _packed_with_split(rest: Sequence[str]) -> str:

@@ -140,6 +140,39 @@ def test_the_same_with_text(run: Any, folder: Path) -> None:
     assert app.load(folder, tokenizer=folder / "tok.json", device="cpu").tokenizer == tok
 
 
+@pytest.mark.parametrize(
+    ("options", "without"),
+    [({}, ""), ({"beam": 2}, " without beam"), ({"contrastive": 0.3}, " without contrastive")],
+)
+def test_an_end_of_the_context_before_the_ids_that_were_asked_for_warns(
+    run: Any, folder: Path, options: dict[str, Any], without: str
+) -> None:
+    text_run = app.load(folder, device="cpu")
+    for opened, prompt in ((run, [1, 100]), (text_run, "the")):
+        # The model never ends a document before.
+        said = rf"after \d+, at the end of the context, not at max_new_tokens=99; overflow='slide'{without} continues"
+        with pytest.warns(UserWarning, match=said) as caught:
+            opened.generate(prompt, max_new_tokens=99, stop_ids=(), **options)
+        assert [each.filename for each in caught] == [__file__]
+        # Nothing was asked for, or all of it was given.
+        opened.generate(prompt, stop_ids=(), **options)
+        opened.generate(prompt, max_new_tokens=5, **options)
+    assert len(run.generate([1], max_new_tokens=99, stop_ids=(), overflow="slide")) == 99
+
+
+@pytest.mark.parametrize("way", ["beam 2", "contrastive 0.3"])
+def test_the_note_on_an_end_of_the_context_names_what_slide_is_refused_with(
+    folder: Path, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    from slmmodel.cli import main
+
+    line = ["sample", str(folder), "--prompt", "the", "--max-new", "99"]
+    assert main([*line, *f"--{way}".split()]) == 0
+    said = f"--overflow slide without --{way.split()[0]} continues"
+    assert said in capsys.readouterr().err
+    assert main([*line, "--overflow", "slide"]) == 0 and "end of the context" not in capsys.readouterr().err
+
+
 FORKED = """
 import os, signal, sys, torch, slmmodel
 run = slmmodel.load(sys.argv[1])

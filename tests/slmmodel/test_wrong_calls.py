@@ -196,9 +196,7 @@ def test_an_open_file_is_named(inside: Path) -> None:
     with Path("text.txt").open() as file:
         assert fix_of(lambda: run.evaluate(file)) == "'text.txt', its name"
         assert fix_of(lambda: run.score(file)) == "run.evaluate('text.txt').bpb_total"
-        assert fix_of(lambda: run.generate(file)) == (
-            "run.generate(open('text.txt', encoding='utf-8').read(), max_new_tokens=256)"
-        )
+        assert fix_of(lambda: run.generate(file)) == "run.generate(open('text.txt', encoding='utf-8').read())"
     assert fix_of(lambda: run.evaluate(io.StringIO("a"))) == "slmtok.Texts([file.read()])"
 
 

@@ -33,6 +33,32 @@ def here(slm, made: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "slm summary run": "slm info run",
+        "slm stats tok.json": "slmtok info tok.json",
+        "slmtok summary run": "slm info run",
+        "slm check run": "slm doctor run",
+        "slm check tok.json": "slm doctor tok.json",
+        "slm history run -o c.svg": "slm plot run -o c.svg",
+        "slmtok curves run -o c.svg": "slm plot run -o c.svg",
+        "slm perplexity run": "slm eval run",
+        "slm predict run --max-new 3": "slm sample run --max-new 3",
+        "slm preprocess text.txt -t tok.json -o packed": "slmtok pack text.txt -t tok.json -o packed",
+    }.items(),
+)
+def test_words_of_other_tools(here: Path, capsys: pytest.CaptureFixture[str], line: str, fix: str) -> None:
+    import slmmodel.cli
+    import slmtok.cli
+
+    program, *words = line.split()
+    main = slmtok.cli.main if program == "slmtok" else slmmodel.cli.main
+    assert main(words) == 2
+    assert f"  fix:   {fix}\n" in capsys.readouterr().err
+    run_fix(fix)
+
+
 def run_fix(fix: str) -> None:
     """Runs the commands of a fix; each succeeds."""
     import slmmodel.cli

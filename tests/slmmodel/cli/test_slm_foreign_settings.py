@@ -205,7 +205,7 @@ def test_ids_that_do_not_record_their_tokenizer(configured):
     Path("nano/train.bin").write_bytes(slmtok.load("tok.json").encode("once upon a time " * 90).astype("<u2").tobytes())
     error = configured("train", "nano/train.bin", "-t", "tok.json", "--no-eval", code=2).err
     assert "error: 'nano/train.bin' is ids that do not record their tokenizer, and --tokenizer is for text\n" in error
-    fix = "slmtok vocab tok.json --metadata > nano/vocab.json && slm train nano/train.bin --no-eval -o run-2"
+    fix = "slmtok vocab tok.json --metadata -o nano/vocab.json && slm train nano/train.bin --no-eval -o run-2"
     assert f"  fix:   {fix}, if tok.json made them\n" in error
     Path("nano/vocab.json").write_text(json.dumps(slmtok.load("tok.json").metadata()))
     configured("train", "nano/train.bin", "--no-eval", "-o", "run-2", "--budget", "steps=1", *TRAIN, code=0)

@@ -90,7 +90,7 @@ def test_ids_of_another_tokenizer_have_the_command_that_writes_its_vocabulary(sl
     shutil.copy(here / "data/vocab.json", here / "ids")
     np.full(300, 60_000, "<u2").tofile(here / "ids/train.bin")
     ran = slm("train", "ids", "-o", "new", "--dry-run", code=1)
-    assert fix_of(ran.err).startswith(f"slmtok vocab TOK --metadata | tee {Path('ids', 'vocab.json')} replaces")
+    assert fix_of(ran.err).startswith(f"slmtok vocab TOK --metadata -o {Path('ids', 'vocab.json')} --force replaces")
 
 
 def test_a_finished_run_without_checkpoints_is_trained_again(slm, here: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_saved_data_set_of_ids_is_no_text(slm, here: Path) -> None:
     for words in (["train", "ids"], ["train", "ids", "-t", "tok.json"], ["eval", "run", "--on", "ids"]):
         ran = slm(*words, code=1)
         assert "error: 'ids' is a data set of ids, not of text: its column 'input_ids'" in ran.err
-    assert f"slmtok vocab TOK --metadata > {Path('ids', 'vocab.json')}" in fix_of(ran.err)
+    assert f"slmtok vocab TOK --metadata -o {Path('ids', 'vocab.json')}" in fix_of(ran.err)
     assert "a data set of ids" not in slm("train", "both", code=1).err
 
 

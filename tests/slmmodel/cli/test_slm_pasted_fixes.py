@@ -415,7 +415,7 @@ def test_calls(here):
     np.save("ids.npy", np.arange(20, 200, dtype="u2"))
     with pytest.raises(UnsupportedFormat) as ids:
         slmmodel.data.open_source("ids.npy")
-    assert ids.value.fix == "slmtok vocab TOK --metadata > vocab.json"
+    assert ids.value.fix == "slmtok vocab TOK --metadata -o vocab.json"
     shutil.copy("run/vocab.json", "vocab.json")
     slmmodel.data.open_source("ids.npy")
 

@@ -149,6 +149,19 @@ def test_refusals(tmp_path: Path) -> None:
         open_source(cut, vocab=VOCAB)
 
 
+def test_the_command_that_names_a_tokenizer_leaves_nothing_where_it_fails(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"))
+    with pytest.raises(UnsupportedFormat) as lacking:
+        open_source(path)
+    # A shell would create the file of `>` before the command fails.
+    assert lacking.value.fix == f"slmtok vocab TOK --metadata -o {tmp_path / 'vocab.json'}"
+    (tmp_path / "vocab.json").touch()
+    with pytest.raises(CorruptFile, match="it is empty") as empty:
+        open_source(path)
+    written = f"slmtok vocab TOK --metadata -o {tmp_path / 'vocab.json'} --force"
+    assert empty.value.fix == f"write it again: {written}"
+
+
 @pytest.mark.parametrize(("dtype", "name"), [("<u4", "uint32"), ("<u8", "uint64")])
 def test_wider_integers_are_not_read_as_uint16(tmp_path: Path, dtype: str, name: str) -> None:
     path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"), dtype)

@@ -102,6 +102,16 @@ def test_targets_at_the_start_of_documents_are_left_out(name: str, seq_len: int)
         assert getattr(batch, field).equal(getattr(whole, field))
 
 
+@pytest.mark.parametrize("offsets", [[0, 9, 12, 26], [0, 9]])
+def test_offsets_in_the_place_of_lengths_are_refused(offsets: list[int]) -> None:
+    with pytest.raises(
+        WrongType, match=f"lengths are offsets: they begin with 0 and ascend to {offsets[-1]}"
+    ) as caught:
+        make_packing("concat", np.array(offsets), 8)
+    assert str(caught.value.fix).startswith("np.diff(offsets)")
+    assert len(make_packing("concat", np.diff(offsets), 8))
+
+
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows_score_whole_documents(name: str) -> None:
     with pytest.raises(InvalidConfig, match="the answer alone is scored"):

@@ -1,0 +1,121 @@
+"""Names of other libraries that objects of this package lack: the error says what stands for each."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+import made_runs
+
+import slmmodel
+import slmtok
+from slmmodel import VocabMeta, app
+
+TEXT = "once upon a time there was a little fox. the fox saw a tree. " * 40
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs, `run` and `run2`, beside their packed data."""
+    place = tmp_path_factory.mktemp("names")
+    tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
+    (place / "text.txt").write_text(TEXT.replace(". ", ".\n"))
+    slmtok.pack(place / "text.txt", tok, place / "data", document="line", val="tail:20%")
+    content = (place / "data" / "tok.json").read_bytes()
+    for name in ("run", "run2"):
+        made_runs.write_run(place / name, place / "data", tokenizer=content, n_layers=1, d_model=16, seq_len=24)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def _inside(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made)
+
+
+def said(owner: Any, name: str) -> str:
+    """The message for an attribute that an object lacks."""
+    with pytest.raises(AttributeError) as caught:
+        getattr(owner, name)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("vocab_size", "; padded_vocab is the number of rows of an embedding, n_vocab the number of ids"),
+        ("n_words", "; padded_vocab is the number of rows of an embedding, n_vocab the number of ids"),
+        ("eos_token_id", "; special('eos') is the id"),
+        ("bos_id", "; special('bos') is the id"),
+        ("eot_token", "; special('eos') is the id"),
+        (
+            "encode",
+            "; it knows ids and no text: slmtok.load('tok.json').encode, of the tokenizer beside the vocab.json",
+        ),
+        ("colour", ""),
+    ],
+)
+def test_of_a_vocabulary(name: str, text: str) -> None:
+    vocab = VocabMeta.load("data/vocab.json")
+    assert said(vocab, name) == f"'VocabMeta' object has no attribute {name!r}{text}"
+    assert not hasattr(vocab, name)
+
+
+@pytest.mark.parametrize("load", [slmmodel.load, app.load])
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("tokenize", "tokenizer.encode"),
+        ("complete", "run.generate"),
+        ("history", "slm plot run -o curves.svg in a shell"),
+        ("finetune", "slm resume run in a shell"),
+        ("bpb", "run.result, the totals of training with loss and val_bpb; run.evaluate().bpb_total scores documents"),
+        ("vocab_size", "run.vocab.padded_vocab, the rows of an embedding; "),
+        ("block_size", "run.seq_len"),
+    ],
+)
+def test_of_a_run(load: Any, name: str, fix: str) -> None:
+    run = load("run")
+    assert re.search(rf"\n  fix:   .*{re.escape(fix)}", said(run, name))
+    assert not hasattr(run, name)
+    if fix.startswith("run.") and ", " not in fix:
+        eval(fix if hasattr(run, fix.removeprefix("run.")) else f"run.{fix}", {"run": run})
+
+
+@pytest.mark.parametrize("load", [slmmodel.load, app.load])
+def test_runs_are_compared_by_their_losses(load: Any, made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    os.chdir(tmp_path)
+    line = said(load("run"), "compare").partition("fix:   ")[2].partition(" in a shell")[0]
+    for command in line.replace("OTHER", "run2").split(" && "):
+        program, *words = shlex.split(command)
+        from slmmodel.cli import main
+
+        assert program == "slm" and main(words) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("compare", "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes"),
+        ("generate", "slmmodel.load('run').generate(ids), or slmmodel.app.load('run') for text"),
+        ("ShardDataset", "from slmmodel.data import ShardDataset"),
+        ("make_packing", "from slmmodel.data import make_packing"),
+        ("ModelConfig", "from slmmodel.models import ModelConfig"),
+    ],
+)
+def test_of_the_package(name: str, fix: str) -> None:
+    assert said(slmmodel, name) == f"slmmodel has no {name!r}\n  fix:   {fix}"
+    line = f"from slmmodel import {name}"
+    ran = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=False)
+    assert f"ImportError: slmmodel has no {name!r}\n  fix:   {fix}" in ran.stderr

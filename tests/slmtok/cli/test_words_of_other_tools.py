@@ -1,0 +1,70 @@
+"""Words of other tools for commands: the fix, pasted as it is printed, is the command that does it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+import slmtok as package
+
+TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with a text, and a tokenizer trained on it by the command; it is the working folder."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    assert slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json").code == 0
+    return tmp_path
+
+
+def fix_of(ran, code: int = 2) -> str:
+    """The fix of the error that a command printed."""
+    assert ran.code == code, ran.err
+    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "summary tok.json": "slmtok info tok.json",
+        "stats": "slmtok info --help",
+        "describe tok.json": "slmtok info tok.json",
+        "check tok.json": "slmtok verify tok.json",
+        "learn a.txt --vocab 280 -o b.json": "slmtok train a.txt --vocab 280 -o b.json",
+        "preprocess a.txt -t tok.json -o data": "slmtok pack a.txt -t tok.json -o data",
+        "prune tok.json --vocab 280 -o p.json": "slmtok prune tok.json -o p.json --keep 280 --unused-on a.txt",
+        "prune tok.json --vocab-size=280 -o p.json": "slmtok prune tok.json -o p.json --keep 280 --unused-on a.txt",
+    }.items(),
+)
+def test_a_word_of_another_tool(slmtok, here: Path, line: str, fix: str) -> None:
+    assert fix_of(slmtok(*line.split())) == fix
+    ran = slmtok(*shlex.split(fix)[1:])
+    assert ran.code == 0, ran.err
+
+
+def test_a_size_beside_what_to_remove_is_an_option(slmtok, here: Path) -> None:
+    ran = slmtok("prune", "tok.json", "--unused-on", "a.txt", "--vocab", "280", "-o", "p.json")
+    assert fix_of(ran) == "use --keep 280"
+
+
+@pytest.mark.parametrize("word", ["dedup", "deduplicate"])
+def test_duplicates_are_counted_and_not_removed(slmtok, here: Path, word: str) -> None:
+    ran = slmtok(word, "a.txt", "-o", "clean.txt")
+    assert f"unknown command {word!r}: slmtok removes no duplicates" in ran.err
+    command, _, rest = fix_of(ran).partition(", ")
+    assert command == "slmtok count a.txt -o corpus.counts" and rest.startswith("which reports equal documents")
+    ran = slmtok(*command.split()[1:])
+    assert ran.code == 0 and b"duplicates" in ran.stdout
+
+
+def test_names_of_transformers_have_their_remedy(slmtok) -> None:
+    from slmtok.compat import transformers
+
+    with pytest.raises(ImportError, match=r"has no 'AutoTokenizer'\n  fix:   slmtok.compat.as_hf\(slmtok.load"):
+        from slmtok.compat.transformers import AutoTokenizer  # type: ignore[attr-defined]  # noqa: F401
+    with pytest.raises(AttributeError, match=r"slmtok.compat.as_hf\(tok\) has its calls"):
+        transformers.nothing  # noqa: B018
+    assert package.compat.as_hf
