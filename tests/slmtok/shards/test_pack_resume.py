@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,19 @@ def test_another_plan_is_refused_by_its_field(records, tokenizer, tmp_path, whol
         pack(other, tokenizer, out, shard_tokens=5000)
     pack(records, tokenizer, out, shard_tokens=5000, force=True)
     assert content(out) == whole
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_copy_of_hard_links_stays_as_it_was(records, tokenizer, tmp_path, whole, force):
+    """As of `cp -al` and of backups: what continues in the folder changes no file of the copy."""
+    begun(records, tokenizer, tmp_path / "d")
+    shutil.copytree(tmp_path / "d", tmp_path / "copy", copy_function=os.link)
+    before = content(tmp_path / "copy")
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, force=force)
+    assert content(tmp_path / "d") == whole
+    assert content(tmp_path / "copy") == before
+    pack(records, tokenizer, tmp_path / "copy", shard_tokens=5000)
+    assert content(tmp_path / "copy") == whole
 
 
 def test_two_at_once_are_refused(records, tokenizer, tmp_path):
