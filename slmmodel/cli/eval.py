@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder, known_runs, runs_in
+from slmmodel.checkpoint import RunFolder, known_runs, runs_in
 from slmmodel.checks import missing_path, place_of_missing, similar_name
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.open_by_path import (
@@ -48,6 +48,7 @@ from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.foreign_names import FOREIGN_VALUES
+from slmmodel.run_entries import EVALUATIONS
 from slmtok import atomic
 from slmtok.cli.arguments import is_text_file, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS

@@ -12,8 +12,9 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import TOKENIZER, RunFolder
+from slmmodel.checkpoint import RunFolder
 from slmmodel.errors import Argument, Fix, InvalidConfig, Mismatch, OptionError, SlmmodelError
+from slmmodel.run_entries import TOKENIZER
 from slmmodel.vocab import VocabMeta
 from slmtok import atomic
 from slmtok.specials import FIRST_LEARNED

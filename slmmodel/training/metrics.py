@@ -1,8 +1,8 @@
 """Metrics: one JSON object a line in `metrics.jsonl`, the same numbers in trackers, and the progress text.
 
 Speeds in a line cover the time since the last line, without validation and saving. A checkpoint records the length of
-the file; a resumed run truncates it to that length, so no step appears twice. The file is extended in place, so no other
-hard link of it may exist: other files are replaced by renaming, which leaves links alone.
+the file; a resumed run truncates it to that length, so no step appears twice. The file is extended in
+place, so no other hard link of it may exist; files that are replaced by renaming leave links alone.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import IO, Any
 
 import torch
 
-from slmmodel.checkpoint import BAD
 from slmmodel.data import Cursor
 from slmmodel.errors import Unreadable
 from slmmodel.files import open_file, read_file, translated_errors, write_file
 from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular
 from slmmodel.hardware import ACCELERATORS
+from slmmodel.run_entries import BAD
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.running_clock import RunningClock
