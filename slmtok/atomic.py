@@ -214,7 +214,7 @@ def copy_if_linked(path: Path) -> None:
             part = temporary_path(path)
             try:
                 copy_synced(path, part)
-                os.replace(part, path)
+                part.replace(path)
             except BaseException:
                 part.unlink(missing_ok=True)
                 raise

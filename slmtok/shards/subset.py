@@ -8,7 +8,6 @@ earlier one comes first.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
