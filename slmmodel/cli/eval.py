@@ -393,6 +393,9 @@ def open_documents(
     if on is not None and wanted in ("train", "val") and is_text(on):
         part = "holds out" if wanted == "val" else "learns from"
         note_of_command(f"--split {wanted} is the part of a text that training {part}; without it, all of {on} is read")
+    if on is None and split is None and not is_text(path):
+        # Ids that have no split val are scored as a whole; of a text, training held out a part.
+        wanted = None
     reading = recorded(run) if on is None else read
     return open_ids_or_text(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
 

@@ -163,6 +163,12 @@ def test_force_that_is_refused_empties_nothing(slm, text, text_at, more):
     assert Path("made/text.txt").read_bytes() == text and Path("made/run").is_dir()
 
 
+def test_a_text_that_leaves_nothing_to_train_on(slm):
+    Path("one.txt").write_text("a")
+    ran = slm("demo", "one.txt", "-o", "out", "--vocab", "272", code=2)
+    assert "the training text is empty\n" in ran.err and "fix:   a longer text\n" in ran.err
+
+
 def test_a_text_that_is_not_there(slm):
     assert demo(slm, "nowhere.txt", "-o", "out", code=1).json["error"]["class"] == "MissingInput"
     assert not Path("out").exists()
