@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from slmmodel.files import PART, is_folder
+from slmmodel.folder_lock import LOCK
 from slmmodel.sums import SUMS
 
 CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json", "fingerprint.json"
@@ -49,6 +50,12 @@ def own_entries(run: Path) -> list[Path]:
     own += [path for path in run.iterdir() if MODEL_FILE.fullmatch(path.name)]
     own.sort(key=lambda path: (-1 if path.name == RESULT else _LAST.get(path.name, 0), path.name))
     return [each for path in own for each in _with_content(path)]
+
+
+def other_entries(run: Path) -> list[Path]:
+    """What lies in a folder, its subfolders included, and is not of a run."""
+    own = {run / LOCK, *own_entries(run)} if run.is_dir() else set()
+    return [path for path in _everything(run) if path not in own]
 
 
 def _is_part(name: str) -> bool:

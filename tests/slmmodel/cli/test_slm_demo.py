@@ -148,6 +148,11 @@ def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):
     Path("made/data").mkdir(parents=True)
     assert "--force" in demo(slm, "text.txt", "-o", "made", code=1).json["error"]["fix"]
     demo(slm, "text.txt", "-o", "made", "--force")
+    weights = Path("made/run/model.safetensors").read_bytes()
+    Path("made/run/eval/notes.md").write_text("mine")
+    error = demo(slm, "text.txt", "-o", "made", "--force", code=1).json["error"]
+    assert error["class"] == "OutputExists" and error["where"].endswith("made/run/eval/notes.md")
+    assert Path("made/run/model.safetensors").read_bytes() == weights
 
 
 @pytest.mark.parametrize(
