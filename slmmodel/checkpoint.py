@@ -21,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel import run_entries
 from slmmodel.checks import check_utf8, folder_of, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
@@ -37,11 +38,11 @@ from slmmodel.errors import (
 )
 from slmmodel.files import (
     PART,
+    clear,
     discard,
     make_folder,
     new_name,
     read_file,
-    remove,
     remove_all,
     remove_file,
     remove_parts,
@@ -54,6 +55,21 @@ from slmmodel.files import (
 )
 from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular
 from slmmodel.json_files import FaultError, load, read_bounded
+from slmmodel.run_entries import (
+    BAD,
+    BEST,
+    CARD,
+    CHECKPOINTS,
+    CONFIG,
+    FINGERPRINT,
+    LATEST,
+    MODEL,
+    OPTIMIZER,
+    RESULT,
+    TOKENIZER,
+    TRAIN_STATE,
+    VOCAB,
+)
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
 from slmmodel.sums import MAX_CONFIG_BYTES, largest_size
 from slmmodel.sums import SUMS as SUMS
@@ -68,29 +84,12 @@ if TYPE_CHECKING:
     from slmmodel.distributed import World
     from slmmodel.models.protocol import Model
 
-CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json", "fingerprint.json"
-METRICS, RESULT, CARD = "metrics.jsonl", "result.json", "README.md"
-MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
 _FINITE = {MODEL: "the weights hold", OPTIMIZER: "the state of the optimizer holds"}
 """Tensors that hold no NaN and no infinity; a recurrent state may."""
-LATEST, BEST = "latest", "best"
-BAD = "-bad"
-"""Ends the name of a checkpoint of losses that were not finite, from which nothing continues."""
-EVALUATIONS = "eval"
-"""The folder of certificates and other results of evaluations, the only files of a run that may be replaced."""
 _POLL_SECONDS = 0.05
-_SMALL = (VOCAB, TOKENIZER, FINGERPRINT, CONFIG)
-_FILES = (*_SMALL, METRICS, RESULT, CARD, SUMS, "heartbeat.json")
-CHECKPOINTS = "checkpoints"
-"""The folder of a run in which they are."""
-_FOLDERS = (CHECKPOINTS, EVALUATIONS, "tensorboard", "wandb")
-"""What commands write into a run folder, beside tensors."""
-_UNFINISHED = {*_SMALL, METRICS, SUMS, CHECKPOINTS}
-"""What a folder holds that is not yet a run, or no longer one."""
-_TENSOR_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
 _MAX_SCANNED, _MAX_NAMED, _MAX_SHOWN = 1000, 5, 60
 """Entries of a folder in which runs are looked for, runs that an error names, and characters of a path in it."""
-_CHECKPOINT, _STEP = re.compile(r"step-(0|[1-9][0-9]{0,17})"), re.compile(rf"step-[0-9]+({BAD})?")
+_CHECKPOINT = re.compile(r"step-(0|[1-9][0-9]{0,17})")
 
 
 def runs_in(folder: Path) -> list[str]:
@@ -143,7 +142,7 @@ class RunFolder:
         if not run.exists():
             raise run.not_a_run(name)
         # A lost tokenizer can be named with -t, and ids need none; `slm doctor` reports it.
-        run._verify(run.path, [name for name in _SMALL if name != TOKENIZER or run.tokenizer is not None])
+        run._verify(run.path, [name for name in run_entries.SMALL if name != TOKENIZER or run.tokenizer is not None])
         vocab, n_vocab = run.vocab, run.config["model"]["n_vocab"]
         if n_vocab != vocab.n_vocab:
             fact = f"{CONFIG} describes a model of {n_vocab:,} ids, {VOCAB} has {vocab.n_vocab:,}"
@@ -237,7 +236,7 @@ class RunFolder:
         return data
 
     def _write_sums(self, more: Iterable[str] = ()) -> None:
-        names = [name for name in (*_SMALL, *more) if (self.path / name).is_file()]
+        names = [name for name in (*run_entries.SMALL, *more) if (self.path / name).is_file()]
         write_file(self.path / SUMS, sums_of(self.path, names), self.handle)
 
     def update_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
@@ -257,7 +256,7 @@ class RunFolder:
         """
         names = {item.name for item in self.path.iterdir()} if self.path.is_dir() else {""}
         names = {name for name in names if name != LOCK and not PART.fullmatch(name)}
-        is_ours = names <= _UNFINISHED and bool(names & {FINGERPRINT, SUMS})
+        is_ours = names <= {*run_entries.UNFINISHED, *run_entries.FOLDERS} and bool(names & {FINGERPRINT, SUMS})
         if self.path.exists() and names and not is_ours:
             raise OutputExists(
                 f"output {str(self.path)!r} exists and is not a run folder",
@@ -441,7 +440,7 @@ class RunFolder:
 
     def check_entries(self) -> None:
         """Raises `Unreadable` for a folder in the place of a file that training writes."""
-        for name in _FILES:
+        for name in run_entries.FILES:
             if (self.path / name).is_dir():
                 check_regular(self.path / name)
 
@@ -453,11 +452,7 @@ class RunFolder:
         """
         if not self.path.is_dir():
             return
-        order = {RESULT: -1, **dict.fromkeys(_UNFINISHED, 1), FINGERPRINT: 2, SUMS: 3}
-        own = [path for path in self.path.iterdir() if path.name in (*_FILES, *_FOLDERS)]
-        own += [path for path in self.path.iterdir() if _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name)]
-        own.sort(key=lambda path: (order.get(path.name, 0), path.name))
-        remove_all(own, self.handle)
+        remove_all(self.path, run_entries.own_entries(self.path), self.handle)
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""
@@ -490,7 +485,7 @@ class Checkpoints:
         """Raises `Unreadable` for links and files in the place of folders, and for what is no file in that of marks."""
         check_folder(self.folder)
         for path in sorted(self.folder.glob("step-*")):
-            if _STEP.fullmatch(path.name):
+            if run_entries.STEP.fullmatch(path.name):
                 check_folder(path)
         for name in (LATEST, BEST):
             check_regular(self.folder / name)
@@ -525,7 +520,7 @@ class Checkpoints:
             check_in_place(self.handle)
             self.check_entries()
             with translated_errors(target, part, self.handle):
-                discard(part, self.handle)
+                discard(part, run_entries.is_checkpoint_file, self.handle)
                 make_folder(part, self.handle)
         names = [name for stem in tensors for name in tensor_names(stem, world)]
         own = {name: data for stem, of in tensors.items() for name, data in serialize(stem, of, world).items()}
@@ -553,14 +548,18 @@ class Checkpoints:
         for step in steps:
             if step not in kept:
                 with removing(self.path(step), self.handle):
-                    discard(self.path(step), self.handle)
+                    discard(self.path(step), run_entries.is_checkpoint_file, self.handle)
 
     def remove_after(self, step: int | None) -> None:
         """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""
         newer = (self.path(number) for number in self.list() if step is None or number > step)
-        for folder in (*newer, *self.folder.glob("*.tmp")):
+        for folder in newer:
             with suppress(OSError):
-                remove(folder, self.handle)
+                discard(folder, run_entries.is_checkpoint_file, self.handle)
+        for folder in self.folder.glob("*.tmp"):
+            if run_entries.LEFTOVER.fullmatch(folder.name):
+                with suppress(OSError):
+                    clear(folder, run_entries.is_checkpoint_file, self.handle)
 
 
 @dataclass
@@ -600,7 +599,7 @@ class Snapshot:
             write_file(self.part / SUMS, sums_of(self.part, [*self.names, TRAIN_STATE]), self.handle)
             check_in_place(self.handle)
             check_folder(self.target)
-            discard(self.target, self.handle)
+            discard(self.target, run_entries.is_checkpoint_file, self.handle)
             rename(self.part, self.target, self.handle)
             sync(self.target.parent)
         return True
@@ -785,7 +784,7 @@ def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
 def _differs(path: Path, fact: str | None = None) -> CorruptFile:
     """The error for a file that is not as its folder's sums have it. A run with lost weights still has checkpoints."""
     fix, steps = vocab_written_again(path) or "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
-    is_weights = _TENSOR_FILE.fullmatch(path.name) is not None
+    is_weights = run_entries.MODEL_FILE.fullmatch(path.name) is not None
     fix += f", or read a checkpoint: --step {steps[-1]}" if is_weights and steps else ""
     is_lost = path.name == VOCAB and not path.exists()
     fix += "" if is_weights or is_lost else "; slm train and slm resume continue with --allow-mismatch files"

@@ -15,7 +15,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +25,9 @@ from slmmodel.folder_lock import FolderHandle, check_in_place, not_written
 PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, or of a folder of files that are being removed, with the number
 of the process."""
+
+KEPT = ".kept"
+"""Ends the name of a folder of ours that held other files when its own were removed."""
 
 
 def new_name(run: Path) -> str:
@@ -92,21 +95,23 @@ def remove(path: Path, handle: FolderHandle | None = None) -> None:
         (remove_folder if path.is_dir() and not path.is_symlink() else remove_file)(path, handle)
 
 
-def remove_all(paths: Sequence[Path], handle: FolderHandle | None = None) -> None:
-    """Removes entries of one folder in this order: all of them, or none where one cannot be removed.
+def remove_all(folder: Path, entries: Sequence[Path], handle: FolderHandle | None = None) -> None:
+    """Removes entries of a folder and its subfolders in this order: all of them, or none where one cannot be removed.
 
     Each file is first renamed into a new folder, which needs the permissions of removing it; where that fails, all are
-    renamed back. Raises `Unreadable`.
+    renamed back. Folders, listed before their content, are removed last; those with other files stay. Raises
+    `Unreadable`.
     """
-    if not paths:
+    if not entries:
         return
     names = (f".removed-{number}.{os.getpid()}.part" for number in count())
-    aside = next(path for path in map(paths[0].with_name, names) if not os.path.lexists(path))
+    aside = next(path for path in map(folder.joinpath, names) if not os.path.lexists(path))
+    folders = [path for path in entries if is_folder(path)]
     moved = list[tuple[Path, Path]]()
     with removing(aside, handle):
         make_folder(aside, handle)
     try:
-        for file in (file for path in paths for file in _files_in(path)):
+        for file in (path for path in entries if not is_folder(path)):
             target = aside / str(len(moved))
             with removing(file, handle):
                 rename(file, target, handle)
@@ -117,30 +122,59 @@ def remove_all(paths: Sequence[Path], handle: FolderHandle | None = None) -> Non
                 rename(target, file, handle)
             aside.rmdir()
         raise
-    for path in (*paths, aside):
+    for path in reversed(folders):
         with removing(path, handle):
-            remove(path, handle)
+            remove_if_empty(path, handle)
+    with removing(aside, handle):
+        remove(aside, handle)
 
 
-def _files_in(path: Path) -> list[Path]:
-    """The files of a folder and its subfolders; of another path, itself."""
-    if not path.is_dir() or path.is_symlink():
-        return [path]
-    return [Path(folder) / name for folder, _, names in os.walk(path) for name in sorted(names)]
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder and no link to one."""
+    return path.is_dir() and not path.is_symlink()
 
 
-def discard(folder: Path, handle: FolderHandle | None = None) -> None:
-    """Removes a folder if it exists; renamed first, so that it never looks complete when half of it is gone.
+def remove_if_empty(path: Path, handle: FolderHandle | None = None) -> None:
+    """Removes a folder unless it holds something. Raises `OSError`."""
+    name, folder = _within(path, handle)
+    try:
+        os.rmdir(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
 
-    Raises `OSError` where it cannot be renamed.
+
+def discard(folder: Path, is_own: Callable[[str], bool], handle: FolderHandle | None = None) -> None:
+    """Removes the files of a folder whose names are ours, and the folder, if it exists.
+
+    It is renamed first, so that it never looks complete when half of it is gone. With other files it becomes
+    `NAME.kept`. Raises `OSError` where it cannot be renamed.
     """
     aside = folder.with_name(f"{folder.name}.old.tmp")
     with suppress(FileNotFoundError):
         # A folder is not renamed to a link, nor to a folder that holds files.
-        remove(aside, handle)
+        clear(aside, is_own, handle)
         rename(folder, aside, handle)
         with suppress(OSError):
-            remove_folder(aside, handle)
+            clear(aside, is_own, handle)
+
+
+def clear(leftover: Path, is_own: Callable[[str], bool], handle: FolderHandle | None = None) -> None:
+    """Removes a link, a file, or a folder whose files are ours; one with other files gets a name that nothing removes.
+
+    Raises `OSError`.
+    """
+    if not is_folder(leftover):
+        remove_file(leftover, handle)
+        return
+    for path in leftover.iterdir():
+        if is_own(path.name) and not is_folder(path):
+            remove_file(path, handle)
+    remove_if_empty(leftover, handle)
+    if leftover.is_dir():
+        kept = leftover.with_name(leftover.name.removesuffix(".tmp").removesuffix(".old") + KEPT)
+        names = chain([kept], (Path(f"{kept}-{number}") for number in count(2)))
+        rename(leftover, next(path for path in names if not os.path.lexists(path)), handle)
 
 
 def remove_parts(folder: Path, handle: FolderHandle | None = None) -> None:
@@ -196,7 +230,7 @@ def translated_errors(path: Path, part: Path | None = None, handle: FolderHandle
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(
                 f"no space left while writing {path.name!r}",
-                where=f"{path.parent}; nothing partial was left",
+                where=f"{path.parent}; no part of it was left" if part is not None else str(path.parent),
                 fix="free some space and run the same command again; it continues",
                 path=str(path),
             ) from error

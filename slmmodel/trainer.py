@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from slmmodel import checkpoint
+from slmmodel import checkpoint, run_entries
 from slmmodel.accel.cpu import keep_freed_memory, trim_memory
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
@@ -156,7 +156,7 @@ def _resolved(
     try:
         config, notes = setup.configure(given, config_before, data, world.device)
     except OptionError as error:
-        if run_before is not None and any(run_before.checkpoints.folder.glob(f"*{checkpoint.BAD}")):
+        if run_before is not None and any(run_before.checkpoints.folder.glob(f"*{run_entries.BAD}")):
             # The settings of the run made its loss not finite, and would again.
             error.fix = (
                 Argument("force", True),
@@ -368,7 +368,7 @@ class Trainer:
 
     def _open_monitor(self) -> None:
         """Opens the file of metrics, trackers and reports."""
-        path = self.folder.path / checkpoint.METRICS if self.world.is_main else None
+        path = self.folder.path / run_entries.METRICS if self.world.is_main else None
         about = RunInfo(self.folder.path, self.config.to_dict(), self.state.counters.step)
         trackers = open_trackers(self.config.run.track, about) if self.world.is_main else []
         metrics = MetricsFile(path, length=self.state.metrics_length, trackers=trackers, handle=self.folder.handle)
@@ -485,7 +485,7 @@ class Trainer:
         step, keys = self.state.counters.step, global_batch.sequence_keys
         self._enter_stage()
         self._settle_write(wait=True)
-        self._start_checkpoint(suffix=checkpoint.BAD)
+        self._start_checkpoint(suffix=run_entries.BAD)
         self._settle_write(wait=True)
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
         # `run.precision=fp32` in Python, `--precision fp32` on the command line.
@@ -574,7 +574,7 @@ class Trainer:
             if steps < newest:
                 raise setup.no_step_left(self.config.run.budget, newest)
         if self.world.is_main:
-            path = self.folder.path / checkpoint.METRICS
+            path = self.folder.path / run_entries.METRICS
             self.state.metrics_length, self.lost_lines = restore_lines(
                 path, self.state.metrics_length, self.folder.handle
             )

@@ -195,6 +195,31 @@ def write_synced(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def copy_synced(source: Path, target: Path) -> None:
+    """Copies the content of a file in place, for a temporary path, and syncs it."""
+    import shutil
+
+    shutil.copyfile(source, target)
+    with target.open("r+b") as file:
+        os.fsync(file.fileno())
+
+
+def copy_if_linked(path: Path) -> None:
+    """Replaces a file that has another hard link (`cp -al`, a backup) by a copy, before it is changed in place.
+
+    The other name keeps its content. A missing file is none.
+    """
+    with suppress(FileNotFoundError):
+        if path.stat().st_nlink > 1:
+            part = temporary_path(path)
+            try:
+                copy_synced(path, part)
+                part.replace(path)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
+
+
 def write(target: str | os.PathLike[str], data: bytes, *, force: bool = False) -> None:
     """Writes one file whole or not at all. Errors as in `outputs`."""
     write_all([(target, data)], force=force)

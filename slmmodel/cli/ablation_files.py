@@ -8,9 +8,10 @@ from typing import Any
 from slmmodel.checkpoint import to_json
 from slmmodel.cli.result_files import envelope_of
 from slmmodel.errors import OutputExists
-from slmmodel.files import remove_parts, write_file
+from slmmodel.files import is_folder, remove_parts, write_file
 from slmmodel.folder_lock import LOCK as FOLDER_LOCK
 from slmmodel.json_files import FaultError, read_object
+from slmmodel.run_entries import other_entries
 from slmtok import atomic, schema
 from slmtok.envelope import BASELINES, content_digest, load_payload
 
@@ -103,6 +104,10 @@ def begin(folder: Path, *, force: bool) -> None:
     names = {path.name for path in folder.iterdir()}
     others = sorted(name for name in names - OWN if not name.endswith(".part"))
     others += sorted(name for name in names & OWN if (folder / name).is_symlink())
+    if force:
+        runs = sorted((folder / RUNS).glob("*"))
+        kept = (each for run in runs for each in (other_entries(run) if is_folder(run) else [run]))
+        others += [str(each.relative_to(folder)) for each in kept]
     if others:
         raise OutputExists(
             f"output {output!r} holds other files",

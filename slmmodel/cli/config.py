@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slmmodel.budget import BUDGET_EXAMPLES
-from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import is_text_for_tokenizer
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
@@ -25,6 +24,7 @@ from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections, read_yaml
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.models.presets import PRESETS
+from slmmodel.run_entries import CONFIG
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.cli.streams import is_stdout

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from slmmodel.checkpoint import METRICS, RunFolder
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.result_files import format_bits
 from slmmodel.cli.run_argument import check_runs, refuse_output
 from slmmodel.errors import MissingInput, OptionError, missing_package
+from slmmodel.run_entries import METRICS
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
 from slmtok.cli.options import argument, choice, command, instead, option, output_options

@@ -27,6 +27,7 @@ from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.files import remove_parts, write_file
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, read_object
+from slmmodel.run_entries import other_entries
 from slmmodel.sizes import format_time
 from slmtok import atomic
 from slmtok.cli.arguments import OUTPUT_FLAGS, refuse_list, value_after
@@ -308,6 +309,9 @@ class DemoJob:
                 fix="another -o" if others or not folder.is_dir() else "--force to replace an earlier demo",
                 path=output,
             )
+        if kept := other_entries(folder / RUN):
+            fact = f"the run of the demo {output!r} holds other files"
+            raise OutputExists(fact, where=str(kept[0]), fix="another -o", path=output)
         if names:
             RunFolder(folder / RUN).remove()
         write_file(folder / RECORD, to_json({**self._record, "finished": False}))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder, known_runs, runs_in
+from slmmodel.checkpoint import RunFolder, known_runs, runs_in
 from slmmodel.checks import missing_path, place_of_missing, similar_name
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.open_by_path import (
@@ -48,6 +48,7 @@ from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.foreign_names import FOREIGN_VALUES
+from slmmodel.run_entries import EVALUATIONS
 from slmtok import atomic
 from slmtok.cli.arguments import is_text_file, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS
@@ -392,6 +393,9 @@ def open_documents(
     if on is not None and wanted in ("train", "val") and is_text(on):
         part = "holds out" if wanted == "val" else "learns from"
         note_of_command(f"--split {wanted} is the part of a text that training {part}; without it, all of {on} is read")
+    if on is None and split is None and not is_text(path):
+        # Ids that have no split val are scored as a whole; of a text, training held out a part.
+        wanted = None
     reading = recorded(run) if on is None else read
     return open_ids_or_text(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
 

@@ -355,6 +355,8 @@ def _refuse_unchecked(path: str) -> None:
     if Path(path).is_file():
         _refuse_other_file(path, "doctor", takes)
         return
+    if not Path(path).is_dir():
+        raise OptionError(f"{path!r} is a pipe or a device, not {takes}", fix=f"name {takes}", option="paths")
     is_checked = has_manifest(path) or RunFolder(Path(path)).exists()
     if not is_checked and (whole := _folder_of(path)):
         fix = shlex.join(["slm", "doctor", str(whole)])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder
+from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import missing_path, place_of_missing
 from slmmodel.cli.saved_data_sets import refuse_ids
 from slmmodel.cli.text import STDIN, Text, is_text, tokenizer_of_data
@@ -24,6 +24,7 @@ from slmmodel.cli.validation_text import naming_validation
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
+from slmmodel.run_entries import EVALUATIONS
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import tokenizer_beside

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slmmodel.checkpoint import CONFIG, RunFolder
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.text import is_text
 from slmmodel.config import Setting, Settings, nested
 from slmmodel.data_config import DataSource
 from slmmodel.errors import CorruptFile, OptionError, unknown_setting
+from slmmodel.run_entries import CONFIG
 from slmtok.cli.options import options_of
 from slmtok.errors import SlmtokError
 from slmtok.option_values import escape, parse_escapes

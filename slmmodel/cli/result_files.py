@@ -12,11 +12,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import Unreadable
 from slmmodel.files import make_folder, open_file, translated_errors, write_file
 from slmmodel.folder_lock import FolderHandle, check_folder, check_in_place
+from slmmodel.run_entries import EVALUATIONS
 from slmmodel.versions import package_version
 from slmtok import atomic, schema
 from slmtok.atomic import check_outputs

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slmmodel.checkpoint import EVALUATIONS
 from slmmodel.cli.baselines import best_ngram
 from slmmodel.cli.result_files import (
     PASSKEY,
@@ -21,6 +20,7 @@ from slmmodel.cli.result_files import (
 from slmmodel.cli.run_sections import Subject
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.files import reading
+from slmmodel.run_entries import EVALUATIONS
 from slmtok import schema
 from slmtok.cli.results import read_printed
 from slmtok.errors import SlmtokError

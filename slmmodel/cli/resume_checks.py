@@ -9,13 +9,14 @@ from os import sep
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slmmodel.checkpoint import METRICS, RunFolder, read_sums
+from slmmodel.checkpoint import RunFolder, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import open_if_text
 from slmmodel.cli.run_argument import is_spent, resumed_at, step_at, trained_anew, with_value
 from slmmodel.cli.text import is_text
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
+from slmmodel.run_entries import METRICS
 from slmtok.cli.options import arguments_of_command
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ import click
 from pydantic import ValidationError
 
 from slmmodel.budget import Budget
-from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, read_train_state, runs_in
+from slmmodel.checkpoint import RunFolder, read_train_state, runs_in
 from slmmodel.checks import folder_of
 from slmmodel.errors import SlmmodelError
 from slmmodel.files import new_name
 from slmmodel.models.presets import PRESETS, nearest_in_size
+from slmmodel.run_entries import CHECKPOINTS, CONFIG
 from slmmodel.sizes import parse_count
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,

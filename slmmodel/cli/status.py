@@ -111,6 +111,9 @@ def _checkpoint(found: RunStatus) -> str:
     if not found.checkpoints:
         return "none yet"
     age = "" if found.checkpoint_age is None else f", written {format_time(max(found.checkpoint_age, 0))} ago"
+    if found.checkpoint_age is not None and found.checkpoint_age <= -1:
+        # Clocks of file systems differ by less.
+        age = f", its time {format_time(-found.checkpoint_age)} ahead of the clock of this machine"
     return f"step {found.checkpoints[-1]:,}{age}; {counted(len(found.checkpoints), 'checkpoint')}"
 
 

@@ -12,8 +12,9 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import TOKENIZER, RunFolder
+from slmmodel.checkpoint import RunFolder
 from slmmodel.errors import Argument, Fix, InvalidConfig, Mismatch, OptionError, SlmmodelError
+from slmmodel.run_entries import TOKENIZER
 from slmmodel.vocab import VocabMeta
 from slmtok import atomic
 from slmtok.specials import FIRST_LEARNED
@@ -221,6 +222,13 @@ def prepare(
 def too_small(error: CorpusTooSmall, vocab: int, corpus: str, size: int, flag: str = "--vocab") -> OptionError:
     """The error for training text of `size` bytes that supports fewer ids than `flag` asks for."""
     supported = error.fields.get("supported", FIRST_LEARNED)
+    if not size:
+        return OptionError(
+            "the training text is empty",
+            where=f"{corpus!r}: {size:,} bytes of training text, and the rest is validation text",
+            fix="a longer text",
+            option="vocab",
+        )
     return OptionError(
         f"the text supports {supported:,} ids, and {flag} is {vocab:,}",
         where=f"{corpus!r}: {size:,} bytes of training text",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from slmmodel.checkpoint import CONFIG, SUMS, RunFolder
+from slmmodel.checkpoint import SUMS, RunFolder
 from slmmodel.checks import missing_path, similar_name
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
@@ -56,6 +56,7 @@ from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.config_values import EACH_RUN
 from slmmodel.errors import Argument, InvalidConfig, MissingInput, OptionError, SlmmodelError
 from slmmodel.files import new_name
+from slmmodel.run_entries import CONFIG
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.torchrun import is_main

@@ -44,6 +44,7 @@ RECEIPT = "slm.export-receipt/1"
 VOCAB_ROWS = ("embed.weight", "head.weight")
 """Tensors with a row for each id; an export drops the rows of ids that do not exist."""
 _ROLES = ("bos", "eos", "pad")
+_RECEIPT_FILE = "receipt.json"
 _REPLACED = "replaced"
 """In the locked folder, the export that a new one replaces."""
 
@@ -209,7 +210,7 @@ def _write_and_rename(
         "checks": checks(part, model),
     }
     with translated_errors(folder, part):
-        write_synced(part / "receipt.json", _json(receipt))
+        write_synced(part / _RECEIPT_FILE, _json(receipt))
         replaced = part.with_name(_REPLACED)
         if folder.exists():
             # Its files would be removed one by one, and a half of them is no export, which may not be replaced.
@@ -257,7 +258,7 @@ def check_folder(folder: Path, *, force: bool) -> None:
     """
     is_empty = folder.is_dir() and not any(folder.iterdir())
     other = next(name for number in count(2) if not Path(name := f"{folder}-{number}").exists())
-    if folder.is_symlink() or (folder.exists() and not is_empty and not (folder / "receipt.json").is_file()):
+    if folder.is_symlink() or (folder.exists() and not is_empty and not (folder / _RECEIPT_FILE).is_file()):
         # Replacing removes the folder, so it must be one of ours.
         what = "is a file, and an export is a folder" if folder.is_file() else "exists and is not an export"
         raise OutputExists(f"output {str(folder)!r} {what}", fix=f"-o {shlex.quote(other)}", path=str(folder))
@@ -265,9 +266,24 @@ def check_folder(folder: Path, *, force: bool) -> None:
         _remove_left(folder)
         fix = f"-o {shlex.quote(other)}, or --force to replace it"
         raise OutputExists(f"output {str(folder)!r} exists", fix=fix, path=str(folder))
+    if folder.exists() and (others := _others(folder)):
+        raise OutputExists(
+            f"the export {str(folder)!r} holds other files, such as {others[0]!r}",
+            limit="the files that its receipt.json names are replaced",
+            fix=f"-o {shlex.quote(other)}",
+            path=str(folder),
+        )
     if not folder.parent.is_dir():
         fact = f"no folder {str(folder.parent)!r} for the output {folder.name!r}"
         raise MissingInput(fact, fix=f"mkdir -p {shlex.quote(str(folder.parent))}", path=str(folder.parent))
+
+
+def _others(folder: Path) -> list[str]:
+    """What an export holds beside its files; all where its receipt cannot be read."""
+    own = {_RECEIPT_FILE}
+    with suppress(OSError, FaultError, TypeError):
+        own.update(read_object(folder / _RECEIPT_FILE).get("files", ()))
+    return sorted(path.name for path in folder.iterdir() if path.name not in own or path.is_dir())
 
 
 def checks(folder: Path, model: Model) -> dict[str, Any]:

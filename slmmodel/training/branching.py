@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from slmmodel import checkpoint, optim
+from slmmodel import checkpoint, optim, run_entries
 from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
@@ -42,7 +42,7 @@ def _branch(
     parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None, *, force: bool
 ) -> RunFolder:
     folder, output = parent.checkpoint(step), run.path
-    for stem in (checkpoint.MODEL, checkpoint.OPTIMIZER):
+    for stem in (run_entries.MODEL, run_entries.OPTIMIZER):
         # Refused before anything is written, with another step.
         checkpoint.read_tensors(folder, stem)
     if run.path.resolve() == parent.path.resolve():
@@ -68,14 +68,14 @@ def _branch(
         )
     if changes:
         fingerprint["steps"] = None
-    vocab = parent.read(checkpoint.VOCAB)
-    tokenizer = None if parent.tokenizer is None else parent.read(checkpoint.TOKENIZER)
-    lines = parent.path / checkpoint.METRICS
+    vocab = parent.read(run_entries.VOCAB)
+    tokenizer = None if parent.tokenizer is None else parent.read(run_entries.TOKENIZER)
+    lines = parent.path / run_entries.METRICS
     check_regular(lines)
     # Training says what is missing of them.
     metrics = read_file(lines, int(state["metrics_length"])) if lines.exists() else b""
     run.remove()
-    write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint), run.handle)
+    write_file(run.path / run_entries.FINGERPRINT, checkpoint.to_json(fingerprint), run.handle)
     copy = run.checkpoints.folder / folder.name
     make_folder(copy, run.handle)
     for name in (*checkpoint.read_sums(folder), checkpoint.SUMS):
@@ -86,9 +86,9 @@ def _branch(
         # The new number of steps replaces that of a time budget which the parent planned again.
         state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
         state["cursor"] = _cursor_of_batches(state["cursor"], parent.config["run"]["batch_tokens"], config)
-        write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state), run.handle)
+        write_file(copy / run_entries.TRAIN_STATE, checkpoint.to_json(state), run.handle)
         write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)), run.handle)
-    write_file(run.path / checkpoint.METRICS, metrics, run.handle)
+    write_file(run.path / run_entries.METRICS, metrics, run.handle)
     run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
     return run
 

@@ -1,7 +1,8 @@
 """Metrics: one JSON object a line in `metrics.jsonl`, the same numbers in trackers, and the progress text.
 
 Speeds in a line cover the time since the last line, without validation and saving. A checkpoint records the length of
-the file; a resumed run truncates it to that length, so no step appears twice.
+the file; a resumed run truncates it to that length, so no step appears twice. The file is extended in
+place, so no other hard link of it may exist; files that are replaced by renaming leave links alone.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
-from slmmodel.checkpoint import BAD
 from slmmodel.data import Cursor
 from slmmodel.errors import Unreadable
 from slmmodel.files import open_file, read_file, translated_errors, write_file
 from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular
 from slmmodel.hardware import ACCELERATORS
+from slmmodel.run_entries import BAD
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.running_clock import RunningClock
@@ -73,20 +74,42 @@ class MetricsFile:
         handle: FolderHandle | None = None,
     ) -> None:
         self._trackers, self._handle = trackers, handle
-        self._file = None
+        self._file: IO[Any] | None = None
         if path is not None:
             self._path = path
-            check_regular(path)
-            with translated_errors(path):
-                self._file = open_file(path, "r+b" if path.exists() else "w+b", handle)
-                self._file.truncate(length)
-                self._file.seek(length)
+            self._open(length)
+
+    def _open(self, length: int) -> None:
+        """Opens the file, cut to `length` bytes.
+
+        One with another hard link (`cp -al`, a backup) is first replaced by a copy, so that the other name keeps its
+        content.
+        """
+        check_regular(self._path)
+        with translated_errors(self._path):
+            if self._path.exists() and self._path.stat().st_nlink > 1:
+                write_file(self._path, read_file(self._path, length), self._handle)
+            self._file = open_file(self._path, "r+b" if self._path.exists() else "w+b", self._handle)
+            self._file.truncate(length)
+            self._file.seek(length)
+
+    def _is_in_place(self) -> bool:
+        return os.path.lexists(self._path) and os.path.samestat(self._path.lstat(), self._status())
+
+    def _status(self) -> os.stat_result:
+        assert self._file is not None
+        return os.fstat(self._file.fileno())
 
     def write(self, line: Mapping[str, Any]) -> None:
         """One line. Numbers that are not finite become null."""
         finite = {key: _finite(value) for key, value in line.items()}
         if self._file is not None:
             with translated_errors(self._path):
+                if self._status().st_nlink > 1 and self._is_in_place():
+                    # Linked since it was opened.
+                    length = self._file.tell()
+                    self._file.close()
+                    self._open(length)
                 self._file.write((json.dumps(finite, allow_nan=False) + "\n").encode())
                 # `slm plot` and `slm status` read the file of a run that is training.
                 self._file.flush()
@@ -102,7 +125,7 @@ class MetricsFile:
         if self._file is None:
             return 0
         check_in_place(self._handle)
-        if not (os.path.lexists(self._path) and os.path.samestat(self._path.lstat(), os.fstat(self._file.fileno()))):
+        if not self._is_in_place():
             raise Unreadable(
                 f"{self._path.name} was removed or replaced while the run trains",
                 where=str(self._path),

@@ -10,8 +10,9 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from slmmodel.checkpoint import BAD, Checkpoints, Snapshot
+from slmmodel.checkpoint import Checkpoints, Snapshot
 from slmmodel.config import RunSection
+from slmmodel.run_entries import BAD
 
 
 class CheckpointWriter:

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from slmmodel import checkpoint, optim
+from slmmodel import checkpoint, optim, run_entries
 from slmmodel import config as configs
 from slmmodel.budget import Budget, notes_on_rounding
 from slmmodel.checkpoint import RunFolder
@@ -345,7 +345,7 @@ def configure(
             option=name,
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
-    before = settings_of(config_before, checkpoint.CONFIG)
+    before = settings_of(config_before, run_entries.CONFIG)
     return resolve({**before, **changed}, data.vocab, data.n_train_ids, device.type)[0], []
 
 
@@ -680,7 +680,7 @@ def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collectio
         names = dict.fromkeys(name for _, name, _ in refused)
         raise Mismatch(
             f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
-            where=str(run.path / checkpoint.FINGERPRINT),
+            where=str(run.path / run_entries.FINGERPRINT),
             limit="a run continues exactly as it began",
             fix=(restored.get(field, "restore it"), f", or {' '.join(f'--allow-mismatch {name}' for name in names)}"),
             field=field,
@@ -709,16 +709,16 @@ def record_data_paths(run: RunFolder, data: DataConfig) -> str | None:
     }
     if not moved or now.is_mixture:
         return None
-    first_line, newline, _ = run.read(checkpoint.CONFIG).partition(b"\n")
+    first_line, newline, _ = run.read(run_entries.CONFIG).partition(b"\n")
     preset = first_line + newline if first_line.startswith(b"# ") else b""
     _replace_config(run, preset + to_yaml({**recorded, "data": {**recorded["data"], **moved}}))
-    return f"{run.path / checkpoint.CONFIG} names the data at their new place, {', '.join(moved.values())}"
+    return f"{run.path / run_entries.CONFIG} names the data at their new place, {', '.join(moved.values())}"
 
 
 def _replace_config(run: RunFolder, config: bytes) -> None:
     """Replaces `config.yaml`. Killed meanwhile, the run lacks the sum of that file, and stays a run."""
     check_in_place(run.handle)
-    path, name = run.path / checkpoint.SUMS, checkpoint.CONFIG
+    path, name = run.path / checkpoint.SUMS, run_entries.CONFIG
     lines = [f"{digest}  {other}\n" for other, digest in checkpoint.read_sums(run.path).items() if other != name]
     write_file(path, "".join(lines).encode(), run.handle)
     write_file(run.path / name, config, run.handle)

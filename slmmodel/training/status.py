@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import METRICS, RESULT, SUMS, RunFolder, read_train_state
+from slmmodel.checkpoint import SUMS, RunFolder, read_train_state
 from slmmodel.errors import CorruptFile
 from slmmodel.files import reading
 from slmmodel.folder_lock import is_locked
 from slmmodel.json_files import FaultError, parse_object, validated
+from slmmodel.run_entries import METRICS, RESULT
 from slmmodel.run_files import MetricsLine
 from slmmodel.sizes import Z95, format_time
 from slmmodel.training.heartbeat import INTERVAL, read_heartbeat

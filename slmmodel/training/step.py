@@ -20,7 +20,7 @@ from torch import Tensor
 
 from slmmodel import rng
 from slmmodel.accel.cpu import CpuParallel
-from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT, resume_elsewhere
+from slmmodel.checkpoint import resume_elsewhere
 from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
@@ -31,6 +31,7 @@ from slmmodel.models import build, count
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
+from slmmodel.run_entries import MODEL, OPTIMIZER, RECURRENT
 from slmmodel.run_files import GuardState
 from slmmodel.sizes import ceil_div
 from slmmodel.training import microbatch

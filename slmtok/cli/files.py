@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from slmtok import atomic
-from slmtok.cli.output import EACH, Outcome, Row, counted, print_rows
+from slmtok.cli.output import EACH, Outcome, Row, counted, one_line, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
 from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
@@ -413,7 +413,10 @@ def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Out
 
     def show() -> None:
         rows: list[Row] = [
-            (file["format"], f"{file['path']}  {'' if file['bytes'] is None else format_bytes(file['bytes'])}".rstrip())
+            (
+                file["format"],
+                f"{one_line(file['path'])}  {'' if file['bytes'] is None else format_bytes(file['bytes'])}".rstrip(),
+            )
             for file in files[:MAX_LISTED_FILES]
         ]
         if len(files) > MAX_LISTED_FILES:

@@ -185,6 +185,11 @@ def printable(text: str) -> str:
     return text.translate(_CONTROL)
 
 
+def one_line(name: str) -> str:
+    """The name of a file, or a heading with one, in one line, as messages write it."""
+    return name.replace("\n", "\\n")
+
+
 def shown(text: str) -> str:
     """Text of a document or a model for stdout: `printable` on a terminal, and as it is in a file or pipe."""
     return printable(text) if sys.stdout.isatty() else text
@@ -239,7 +244,7 @@ def print_rows(rows: Iterable[Row], *, title: str = "", stream: TextIO | None = 
     listed = [(label, printable(value)) for label, value in rows if value]
     width = max((len(label) for label, _ in listed), default=0)
     if title:
-        stream.write(styled(title, stream, bold=True) + "\n")
+        stream.write(styled(one_line(title), stream, bold=True) + "\n")
     for label, value in listed:
         first, *rest = (line for text in value.split("\n") for line in fit(text, stream, indent=width + 4))
         stream.write(f"  {styled(label.ljust(width), stream, dim=True)}  {first}\n")
@@ -251,7 +256,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[
     """A plain table: the columns in `left` aligned left, the others right. A row of one cell is a heading line."""
     from rich.cells import cell_len
 
-    cells = [[printable(cell).replace("\n", "\\n").expandtabs() for cell in row] for row in [head, *rows]]
+    cells = [[one_line(printable(cell)).expandtabs() for cell in row] for row in [head, *rows]]
     widths = [max(map(cell_len, column)) for column in zip(*(row for row in cells if len(row) > 1), strict=True)]
     lines = []
     for row in cells:

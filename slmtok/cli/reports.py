@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.corpus_notes import (
@@ -34,6 +36,7 @@ _VERDICTS = {
     "yes": "enough, every merge is learned from {:,} occurrences or more",
     "thin": "thin, the last merges are learned from {:,} occurrences or more",
     "no": "not certain; slmtok train names the size that the text fills",
+    "never": "more than this text can fill",
 }
 """The occurrences are a lower bound, so a size that is not certain may be filled."""
 
@@ -194,6 +197,16 @@ def corpus_profile(profile_of: CorpusProfile, counts: PretokenCounts) -> dict[st
     return profile
 
 
+def _spans_of_verdicts(vocabularies: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, int]]:
+    """Sizes, verdict and occurrences: of each size alone, or of all that share a verdict that gives no occurrences."""
+    for verdict, group in groupby(vocabularies, key=itemgetter("verdict")):
+        alike = list(group)
+        spans = [[one] for one in alike] if verdict in ("yes", "thin") else [alike]
+        for first, *more in spans:
+            end = "" if not more else " and more" if more[-1] is vocabularies[-1] else f" to {more[-1]['vocab']:,}"
+            yield f"{first['vocab']:,}{end}", verdict, first["occurrences"]
+
+
 def _profile_rows(profile: dict[str, Any], *, is_truncated: bool) -> list[Row]:
     """`is_truncated`: whether --max-doc-chars left out text of some documents."""
     if not profile["documents"]:
@@ -202,11 +215,9 @@ def _profile_rows(profile: dict[str, Any], *, is_truncated: bool) -> list[Row]:
     about = "" if profile["duplicates_exact"] else "about "
     duplicates = f"{about}{profile['duplicates']:,} of {profile['documents']:,} documents"
     sizes = [
-        f"{one['vocab']:,}: {_VERDICTS[one['verdict']].format(one['occurrences'])}" for one in profile["vocabularies"]
+        f"{span}: {_VERDICTS[verdict].format(occurrences)}"
+        for span, verdict, occurrences in _spans_of_verdicts(profile["vocabularies"])
     ]
-    n_certain = sum(one["verdict"] != "no" for one in profile["vocabularies"])
-    if n_certain + 1 < len(sizes):
-        sizes[n_certain:] = [sizes[n_certain].replace(":", " and more:", 1)]
     before = " before --max-doc-chars" if is_truncated else ""
     shortest, longest = profile["shortest"], profile["longest"]
     lengths = f"{shortest:,} to {longest:,} bytes{before}; {quantiles}"

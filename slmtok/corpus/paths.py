@@ -128,24 +128,37 @@ def _glob(pattern: str) -> list[str]:
 
 
 def _regular(paths: Iterable[str], exclude: Sequence[str] | None) -> list[str]:
-    """The files among some paths, in order.
+    """The files among some paths, in order; folders are none.
 
-    Raises `MissingInput` for a link to what does not exist, such as a disk that is not mounted: its text would be
-    missing from the corpus. One that `exclude` matches stays, to be left out.
+    Raises `MissingInput` for a link to what does not exist, such as a disk that is not mounted, and `Unreadable` for a
+    pipe, a socket or a device: the text would be missing from the corpus. One that `exclude` matches stays, to be left
+    out.
     """
     found = []
     for path in sorted(paths):
         if os.path.isfile(path):  # noqa: PTH113  (a corpus may have 100,000 files)
             found.append(path)
-        elif not os.path.exists(path):  # noqa: PTH110
+        elif not os.path.isdir(path):  # noqa: PTH112
             if any(matches(path, glob) for glob in exclude or ()):
                 found.append(path)
                 continue
-            error = missing_input(path)
+            is_there = os.path.exists(path)  # noqa: PTH110
+            error = _not_a_file(path) if is_there else missing_input(path)
             if exclude is not None:
-                error.fix = ("make the link again, or ", Setting("exclude", Path(path).name), " leaves it out")
+                remedy = () if is_there else ("make the link again, or ",)
+                error.fix = (*remedy, Setting("exclude", Path(path).name), " leaves it out")
             raise error
     return found
+
+
+def _not_a_file(path: str) -> Unreadable:
+    return Unreadable(
+        f"{path!r} is a pipe, a socket or a device, not a file",
+        where=str(Path(path).parent),
+        limit="of a folder or glob, files are read; a pipe is read where it is named",
+        fix="move it elsewhere",
+        path=path,
+    )
 
 
 def _refuse_folder(error: OSError) -> NoReturn:

@@ -187,14 +187,20 @@ class CorpusProfile:
 
 @dataclass(frozen=True)
 class SupportedVocab:
-    """A vocabulary size, and a lower bound of the occurrences from which its rarest token is learned."""
+    """A vocabulary size, and a lower bound of the occurrences from which its rarest token is learned.
+
+    is_possible: False where the pieces have fewer bytes than the size has merges.
+    """
 
     vocab_size: int
     occurrences: int
+    is_possible: bool = True
 
     @property
     def verdict(self) -> str:
-        """`yes`; `thin` if some tokens may be learned from few occurrences; `no` if the bound does not tell."""
+        """`yes`; `thin` if some tokens may be learned from few occurrences; `no` if the bounds do not tell; `never`."""
+        if not self.is_possible:
+            return "never"
         return "yes" if self.occurrences >= MIN_OCCURRENCES else "thin" if self.occurrences >= 2 else "no"
 
 
@@ -211,7 +217,8 @@ def supported_vocabs(
 
     Training down to pairs that occur n times makes a token of every piece of two bytes and more that occurs n times: as
     long as such a piece has two parts, it has a pair that occurs as often. So the count of the k-th most frequent such
-    piece is a lower bound of the count of the k-th merge.
+    piece is a lower bound of the count of the k-th merge. A merge joins two parts of some piece, which begins with as
+    many parts as bytes: there are fewer merges than bytes.
     """
     import numpy as np
 
@@ -219,16 +226,17 @@ def supported_vocabs(
     top = np.empty(0, np.uint64)
     fits = np.empty(distinct, np.bool_)
     held = bytearray()
-    done = 0
+    done, most_merges = 0, 0
 
     def take(block: Token) -> None:
-        nonlocal top, done
+        nonlocal top, done, most_merges
         if done >= 2 * distinct:
             return
         held.extend(block)
         if done < distinct:
             lengths = np.frombuffer(bytes(held[: min(len(held) // 4, distinct - done) * 4]), dtype="<u4")
             fits[done : done + len(lengths)] = (lengths >= 2) & (lengths <= (max_token_bytes or np.inf))
+            most_merges += int(lengths.sum(dtype=np.uint64)) - len(lengths)
             del held[: lengths.nbytes]
             done += len(lengths)
         if done >= distinct:
@@ -239,7 +247,8 @@ def supported_vocabs(
             top = np.sort(np.concatenate([top, chosen.astype(np.uint64)]))[::-1][:top_k]
 
     columns(take)
-    return [SupportedVocab(size, _at(top.tolist(), size - FIRST_LEARNED)) for size in vocab_sizes]
+    counts, largest = top.tolist(), FIRST_LEARNED + most_merges
+    return [SupportedVocab(size, _at(counts, size - FIRST_LEARNED), size <= largest) for size in vocab_sizes]
 
 
 def _at(top: Sequence[int], rank: int) -> int:

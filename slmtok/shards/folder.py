@@ -217,9 +217,22 @@ def remove_unfinished(folder: Path, state: State) -> None:
         (folder / name).unlink()
 
 
+def left_by_removal(folder: Path) -> str:
+    """What a folder still holds when a run was removed from it, which may have replaced earlier data."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    stay = ", ".join(name for name in names if name in (TOKENIZER, VOCAB))
+    return f"the earlier data were removed, {stay} of them stay" if stay else "nothing partial was left"
+
+
 def replace(path: Path, data: bytes) -> None:
     """Writes a file atomically; it is durable when this returns."""
-    atomic.write(path, data, force=True)
+    try:
+        atomic.write(path, data, force=True)
+    except (DiskFull, Unreadable) as error:
+        if any(map(is_shard_file, map(_name, path.parent.iterdir()))):
+            # That of one output says that nothing was left.
+            error.where = f"{path.parent}; its shards stay, and no part of {path.name} was left"
+        raise
     sync_folder(path.parent)
 
 

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from slmtok import schema
+from slmtok import atomic, schema
 from slmtok.corpus.batches import START, ChunkStart, FilePosition, Position
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.errors import Setting, Unreadable
@@ -247,14 +247,20 @@ def _file_position(numbers: list[int] | None) -> FilePosition | None:
 
 def _open_locked(path: Path) -> tuple[IO[bytes], bool]:
     """The file, open for appending, and whether this process now holds its lock; closing the file releases it."""
+    may_be_linked = True
     while True:
         file = path.open("ab")
         if not _lock(file.fileno()):
             return file, False
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file, True
-        # Another process removed the file between opening and locking it.
+                if not may_be_linked or os.fstat(file.fileno()).st_nlink == 1:
+                    return file, True
+                may_be_linked = False
+                # Windows replaces no open file. Elsewhere the lock is held until the copy has the name.
+                with suppress(PermissionError):
+                    atomic.copy_if_linked(path)
+        # It was copied, or another process removed it between opening and locking it.
         file.close()
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -60,8 +61,8 @@ def _identity(path: str) -> dict[str, Any]:
         if path != STDIN and file_path.exists() and not file_path.is_dir():
             raise OptionError(
                 f"{path!r} is a pipe or a device, which can be read only once",
-                limit="pack identifies its sources before it reads them",
-                fix="... | slmtok pack -, or save the text to a file first",
+                limit="sources are identified before they are read",
+                fix=f"pipe its text in, and name - in the place of {shlex.quote(path)}; or save the text to a file",
                 option="corpus",
             )
         return {"bytes": None, "edges": None}

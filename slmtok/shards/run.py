@@ -491,7 +491,7 @@ class PackRun:
             self.discard()
             raise PlanMismatch(
                 "the corpus was changed while it was packed",
-                where=f"{self.folder}; nothing partial was left",
+                where=f"{self.folder}; {folder.left_by_removal(self.folder)}",
                 limit="a file must stay as it is while a command reads it",
                 fix="run the same command again",
                 path=str(self.folder),

@@ -8,7 +8,6 @@ earlier one comes first.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -121,17 +120,11 @@ def _fill(path: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArra
         first = end
     for shard in shards.shards.get("val", []):
         for suffix in shard.entry["sha256"]:
-            _copy_file(shard.path(suffix), path / shard.path(suffix).name)
+            atomic.copy_synced(shard.path(suffix), path / shard.path(suffix).name)
         entries.append(shard.entry)
     for name in (VOCAB, TOKENIZER):
         folder.replace(path / name, (shards.folder / name).read_bytes())
     folder.replace(path / MANIFEST, canonical_json({**shards.manifest, **manifest_totals(entries), "subset": number}))
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    shutil.copyfile(source, target)
-    with target.open("r+b") as file:
-        os.fsync(file.fileno())
 
 
 def _copy(

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from slmtok import atomic
 from slmtok.errors import Setting, Unreadable
 from slmtok.files import file_digest
 from slmtok.shards.format import HEADER_BYTES, SPLITS, TEMPORARY, Header, Totals, corrupt, file_sizes, shard_name
@@ -104,6 +105,9 @@ class ShardWriter:
 
     def open(self) -> None:
         """Creates the files, with zeros for the header and the first offset."""
+        for suffix in self._suffixes:
+            # A killed run left one, which may have another hard link.
+            self.path(suffix).unlink(missing_ok=True)
         self._files = {suffix: self.path(suffix).open("wb") for suffix in self._suffixes}
         self._files["bin"].write(b"\0" * HEADER_BYTES)
         self._files["off"].write(b"\0" * 8)
@@ -115,6 +119,7 @@ class ShardWriter:
             temporary, final = self.path(suffix), self.path(suffix, "")
             if not temporary.exists() and final.exists():
                 final.replace(temporary)
+            atomic.copy_if_linked(temporary)
             file = temporary.open("r+b") if temporary.exists() else None
             if file is not None:
                 self._files[suffix] = file

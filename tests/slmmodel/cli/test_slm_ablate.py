@@ -242,6 +242,17 @@ def test_a_lock_without_a_finished_run_is_replaced_by_force(inputs: Path, finish
     assert ran.json["result"]["exploratory"] == [] and ran.json["result"]["seeds"] == [0]
 
 
+@pytest.mark.parametrize("name", ["notes.md", "a-0/eval/notes.md"])
+def test_force_removes_no_file_of_the_user(inputs: Path, finished: Path, tmp_path: Path, slm, name) -> None:
+    folder = shutil.copytree(finished, tmp_path / "out")
+    (folder / "runs" / name).parent.mkdir(exist_ok=True, parents=True)
+    (folder / "runs" / name).write_text("mine")
+    before = (folder / "ablation.json").read_bytes()
+    ran = slm(*arguments(inputs, "a", "same", "b", seeds=1), "-o", str(folder), "--force", code=1)
+    assert "holds other files" in ran.err and f"where: runs/{name}" in ran.err
+    assert (folder / "runs" / name).read_text() == "mine" and (folder / "ablation.json").read_bytes() == before
+
+
 def test_runs_whose_lock_is_gone_are_exploratory(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
     folder = shutil.copytree(finished, tmp_path / "out")
     (folder / "ablation.lock").unlink()

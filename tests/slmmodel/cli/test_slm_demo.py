@@ -148,6 +148,11 @@ def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):
     Path("made/data").mkdir(parents=True)
     assert "--force" in demo(slm, "text.txt", "-o", "made", code=1).json["error"]["fix"]
     demo(slm, "text.txt", "-o", "made", "--force")
+    weights = Path("made/run/model.safetensors").read_bytes()
+    Path("made/run/eval/notes.md").write_text("mine")
+    error = demo(slm, "text.txt", "-o", "made", "--force", code=1).json["error"]
+    assert error["class"] == "OutputExists" and error["where"].endswith("made/run/eval/notes.md")
+    assert Path("made/run/model.safetensors").read_bytes() == weights
 
 
 @pytest.mark.parametrize(
@@ -161,6 +166,12 @@ def test_force_that_is_refused_empties_nothing(slm, text, text_at, more):
     line = [text_at, "-o", "made", "--force", *more]
     assert slm("demo", *line, "--json", "--quiet").code != 0
     assert Path("made/text.txt").read_bytes() == text and Path("made/run").is_dir()
+
+
+def test_a_text_that_leaves_nothing_to_train_on(slm):
+    Path("one.txt").write_text("a")
+    ran = slm("demo", "one.txt", "-o", "out", "--vocab", "272", code=2)
+    assert "the training text is empty\n" in ran.err and "fix:   a longer text\n" in ran.err
 
 
 def test_a_text_that_is_not_there(slm):

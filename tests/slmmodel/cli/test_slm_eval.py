@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -55,6 +56,28 @@ def test_the_table_names_the_data(slm, text_run, tmp_path):
     (tmp_path / "new.txt").write_text(TEXT * 30)
     out = slm("eval", text_run, "--on", tmp_path / "new.txt", "--no-baselines", code=0).out
     assert f"data         {tmp_path / 'new.txt'}" in out
+
+
+def test_data_without_a_split_val_are_scored_as_a_whole(slm, tmp_path):
+    """By default, as with `--on`; `--split` asks for one split alone."""
+    data = made.write_data(tmp_path / "data", {"train": [made.documents([90, 20, 40])]})
+    write_run(tmp_path / "run", data)
+    ran = slm("eval", "run", "--no-baselines", code=0)
+    assert "has no split val: all its documents, the split train, are taken" in ran.err
+    assert Path("run/eval/train.json").is_file()
+    named = slm("eval", "run", "--on", "data", "--no-baselines", "--json", code=0).json["result"]
+    assert named["bpb_total"] == json.loads(Path("run/eval/train.json").read_text())["payload"]["bpb_total"]
+    assert "has no split 'val'" in slm("eval", "run", "--split", "val", code=1).err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes have no names")
+def test_a_pipe_is_named_as_what_it_is(slm, text_run):
+    os.mkfifo("pipe")
+    ran = slm("eval", text_run, "--on", "pipe", code=2)
+    assert "'pipe' is a pipe or a device, which can be read only once" in ran.err
+    assert "name - in the place of pipe" in ran.err and "slmtok pack" not in ran.err
+    ran = slm("doctor", "pipe", code=2)
+    assert "'pipe' is a pipe or a device, not a run, packed data or a tokenizer" in ran.err
 
 
 def test_a_certificate_that_is_proven(slm, run):

@@ -84,6 +84,15 @@ def test_a_finished_run(slm, data):
     )
 
 
+def test_a_checkpoint_from_the_future(slm, stopped, tmp_path):
+    shutil.copytree(stopped, tmp_path / "run")
+    newest = tmp_path / "run" / "checkpoints" / "step-30" / "SHA256SUMS"
+    os.utime(newest, (time.time() + 7200,) * 2)
+    out = slm("status", "run", code=3).out
+    assert "checkpoint  step 30, its time 1" in out or "checkpoint  step 30, its time 2 h" in out
+    assert "ahead of the clock of this machine" in out and "ago" not in out.partition("\n  checkpoint")[2]
+
+
 def test_a_stopped_run(slm, stopped):
     ran = slm("status", stopped, code=3)
     assert "killed: it was terminated, at step 30; slm resume continues it" in ran.out

@@ -202,7 +202,7 @@ def test_a_wrong_tensor_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_force_replaces_exports_only(tmp_path):
-    """Replacing removes the folder; one of the user stays, and so does the folder behind a symbolic link."""
+    """Replacing removes the folder; one of the user stays, or with files of the user, or behind a symbolic link."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     (tmp_path / "link").symlink_to("mine")
@@ -210,3 +210,12 @@ def test_force_replaces_exports_only(tmp_path):
         with pytest.raises(OutputExists, match="is not an export"):
             hf.write(tmp_path / name, model("gpt2"), None, force=True)
     assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
+    (tmp_path / "link").unlink()
+    hf.write(tmp_path / "out", model("gpt2"), None)
+    for name in (".git", "notes.txt"):
+        (tmp_path / "out" / name).write_text("mine")
+        with pytest.raises(OutputExists, match=f"holds other files, such as '{name}'"):
+            hf.write(tmp_path / "out", model("gpt2"), None, force=True)
+        assert (tmp_path / "out" / name).read_text() == "mine"
+        (tmp_path / "out" / name).unlink()
+    hf.write(tmp_path / "out", model("gpt2"), None, force=True)

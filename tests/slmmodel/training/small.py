@@ -15,7 +15,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from slmmodel import checkpoint
+from slmmodel import checkpoint, run_entries
 from slmmodel.config import RunConfig, resolve, settings_of
 from slmmodel.data import Batch, RunData, open_data
 from slmmodel.distributed import World
@@ -135,5 +135,5 @@ def spoil_tensor(path: Path, name: str) -> None:
 
 def write_state(checkpoint_folder: Path, state: dict[str, Any]) -> None:
     """Replaces `train_state.json` of a checkpoint, with its sum."""
-    (checkpoint_folder / checkpoint.TRAIN_STATE).write_bytes(checkpoint.to_json(state))
+    (checkpoint_folder / run_entries.TRAIN_STATE).write_bytes(checkpoint.to_json(state))
     write_sums(checkpoint_folder)

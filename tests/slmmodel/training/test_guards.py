@@ -145,6 +145,27 @@ def test_metrics_are_cut_to_the_saved_length(tmp_path):
     assert small.lines(tmp_path) == [{"step": 1, "loss": None}, {"step": 2, "loss": 2.0}]
 
 
+@pytest.mark.parametrize("linked", ["before it is opened", "while it is open"])
+def test_metrics_are_not_written_through_another_hard_link(tmp_path, linked):
+    path, copy = tmp_path / "metrics.jsonl", tmp_path / "copy"
+    metrics = MetricsFile(path)
+    metrics.write({"step": 1, "loss": 1.0})
+    length = metrics.sync()
+    metrics.write({"step": 2, "loss": 2.0})
+    before = path.read_bytes()
+    copy.hardlink_to(path)
+    if linked == "before it is opened":
+        metrics.close()
+        metrics = MetricsFile(path, length=length)
+    metrics.write({"step": 3, "loss": 3.0})
+    metrics.sync()
+    metrics.close()
+    assert copy.read_bytes() == before
+    steps = [line["step"] for line in small.lines(tmp_path)]
+    assert steps == ([1, 3] if linked == "before it is opened" else [1, 2, 3])
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["copy", "metrics.jsonl"]
+
+
 def test_clock_leaves_pauses_out(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])

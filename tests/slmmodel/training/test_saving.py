@@ -21,6 +21,7 @@ from slmmodel.cli.result_files import write_result
 from slmmodel.distributed import World
 from slmmodel.errors import DiskFull, Unreadable
 from slmmodel.folder_lock import FolderHandle, locked
+from slmmodel.run_entries import is_checkpoint_file
 from slmmodel.trainer import train
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.metrics import MetricsFile, restore_lines
@@ -119,13 +120,56 @@ def test_a_folder_is_removed_whatever_has_the_name_that_it_gets_first(tmp_path, 
     aside, other = tmp_path / "step-5.old.tmp", tmp_path / "other"
     for folder in (tmp_path / "step-5", other, *([aside] if "folder" in kind else [])):
         folder.mkdir()
-        (folder / "file").write_text("precious")
+        (folder / "SHA256SUMS").write_text("precious")
     if kind == "a link":
         aside.symlink_to(other)
     elif kind == "a file":
         aside.write_text("")
-    files.discard(tmp_path / "step-5")
-    assert [path.name for path in tmp_path.iterdir()] == ["other"] and (other / "file").exists()
+    files.discard(tmp_path / "step-5", is_checkpoint_file)
+    assert [path.name for path in tmp_path.iterdir()] == ["other"] and (other / "SHA256SUMS").exists()
+
+
+def test_files_of_others_stay_when_checkpoints_are_removed(data, tmp_path):
+    """By rotation, on resuming, and where a checkpoint of the same step is written again."""
+    settings, steps = small.settings(data, run__save_every=2, run__keep=1), tmp_path / "run" / "checkpoints"
+    train(settings, output=tmp_path / "run", report=small.stop_at(5))
+    newest = RunFolder(tmp_path / "run").checkpoints.newest()
+    for name in (f"step-{newest}", "step-6.tmp"):
+        (steps / name).mkdir(exist_ok=True)
+        (steps / name / "mine").write_text(name)
+    (steps / "notes.tmp").write_text("notes")
+    train(settings, output=tmp_path / "run")
+    assert (steps / "notes.tmp").read_text() == "notes"
+    assert [path.name for path in (steps / f"step-{newest}.kept").iterdir()] == ["mine"]
+    assert (steps / "step-6.kept" / "mine").read_text() == "step-6.tmp"
+    assert RunFolder(tmp_path / "run").checkpoints.list() == [12] and not (steps / f"step-{newest}").exists()
+
+
+def test_force_keeps_files_of_others(data, tmp_path):
+    """Also in the folders of a run, whose own files are removed."""
+    settings, path = small.settings(data, run__save_every=6), tmp_path / "run"
+    train(settings, output=path)
+    mine = [
+        "notes.md",
+        "my/notes.md",
+        "eval/notes.md",
+        "checkpoints/notes.md",
+        "checkpoints/my/file",
+        "checkpoints/step-6/mine",
+        "checkpoints/step-12/my/file",
+        "tensorboard/notes.md",
+        "wandb/notes.md",
+    ]
+    own = ["eval/val.json", "tensorboard/events.out.tfevents.1", "wandb/id", "wandb/offline-run-1/files/config.yaml"]
+    for name in (*mine, *own):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(name)
+    train({**settings, "run.save_every": 5, "run.budget.steps": 6}, output=path, force=True)
+    kept = {name.replace("step-6", "step-6.kept") for name in mine}
+    found = {str(each.relative_to(path)): each for each in path.rglob("*") if each.is_file()}
+    assert kept <= set(found) and not set(own) & set(found)
+    assert {found[name].read_text() for name in kept} == set(mine)
+    assert RunFolder(path).checkpoints.list() == [5, 6] and not (path / "wandb" / "offline-run-1").exists()
 
 
 @pytest.mark.parametrize("locked_name", ["step-1", "config.yaml"])

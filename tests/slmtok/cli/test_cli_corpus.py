@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -79,6 +80,15 @@ def test_dry_run_of_what_is_no_file(slmtok, records):
     assert formats == [("hugging_face", None), ("tsv", (records / "b.tsv").stat().st_size)]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no name of Windows has a line feed")
+def test_a_line_feed_in_a_name_is_shown_in_one_line(slmtok, records):
+    (records / "new\nline.txt").write_text("some text")
+    ran = slmtok("train", "new\nline.txt", "--vocab", "300", "--dry-run", "-o", "t.json")
+    assert "  text  new\\nline.txt  9 bytes\n" in ran.out
+    slmtok("train", "a.jsonl", "--vocab", "280", "-o", "new\nline.json")
+    assert slmtok("info", "new\nline.json").out.startswith("new\\nline.json\n")
+
+
 def test_escapes():
     assert parse_escapes(r"a\n\t\r\0\\n\x") == "a\n\t\r\0\\n\\x"
 
@@ -88,10 +98,14 @@ def test_count_says_what_a_corpus_is_worth(slmtok, records):
     worth = slmtok("count", "a.jsonl", "d.jsonl", "-o", "a.counts", "--json").json["result"]["worth"]
     assert (worth["documents"], worth["duplicates"], worth["duplicates_exact"]) == (80, 40, True)
     assert (worth["shortest"], worth["longest"]) == (23, 24)
-    assert [row["verdict"] for row in worth["vocabularies"]] == ["no"] * 4
+    assert [row["verdict"] for row in worth["vocabularies"]] == ["never"] * 4
     told = slmtok("count", "a.jsonl", "-o", "b.counts").out
     assert "duplicates  none" in told
-    assert "vocabulary  4,096 and more: not certain; slmtok train names the size that the text fills" in told
+    assert "vocabulary  4,096 and more: more than this text can fill" in told
+    assert told.count("more than") == 1, "one line for all sizes that are too large"
+    (records / "long.txt").write_text("".join(f" {number}" for number in range(100_000)))
+    told = slmtok("count", "long.txt", "--pattern", "word", "-o", "long.counts").out
+    assert "and more: not certain; slmtok train names the size that the text fills" in told
     assert told.count("not certain") == 1, "one line for all sizes that are not certain"
     one_document = slmtok("count", "c.txt", "-o", "c.counts", "--json").json["result"]["worth"]
     assert one_document["longest"] == (records / "c.txt").stat().st_size

@@ -73,5 +73,18 @@ def test_packing_refuses_a_pipe_by_name(tmp_path: Path) -> None:
     made(["train", "--vocab", "300"], tmp_path / "t.json", str(tmp_path / "text.txt"))
     done = command("pack", "PIPE", "-t", str(tmp_path / "t.json"), "-o", str(tmp_path / "out"), pipe=TEXT)
     assert done.returncode == 2
-    assert "read only once" in done.stderr and "slmtok pack -" in done.stderr
+    assert "read only once" in done.stderr and "name - in the place of /dev/fd/" in done.stderr
     assert not list((tmp_path).glob("out/*"))
+
+
+@pytest.mark.parametrize("corpus", ["fold", "fold/*", "fold/*.txt"])
+def test_a_pipe_among_files_is_not_left_out_without_a_word(corpus: str, tmp_path: Path) -> None:
+    """Nor waited for. A folder below a glob is neither a file nor refused."""
+    (tmp_path / "fold" / "below").mkdir(parents=True)
+    (tmp_path / "fold" / "a.txt").write_bytes(TEXT)
+    os.mkfifo(tmp_path / "fold" / "q.txt")
+    words = ["train", str(tmp_path / corpus), "--vocab", "300", "-o", str(tmp_path / "t.json")]
+    done = command(*words, pipe=b"")
+    assert done.returncode == 1 and "q.txt' is a pipe, a socket or a device, not a file" in done.stderr
+    assert "fix:   --exclude q.txt leaves it out" in done.stderr
+    assert command(*words, "--exclude", "q.txt", pipe=b"").returncode == 0

@@ -153,6 +153,9 @@ def test_supported_vocabs_take_blocks_of_any_size() -> None:
         "thin",
         "no",
     ]
+    # 75 bytes in 5 pieces have 70 merges at most.
+    found = supported_vocabs(lambda call: call(lengths + counts), 5, [272 + 70, 272 + 71])
+    assert [one.verdict for one in found] == ["no", "never"]
 
 
 def test_duplicates_take_50_bytes_a_document_at_their_peak():

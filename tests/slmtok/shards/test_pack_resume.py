@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -172,6 +174,19 @@ def test_another_plan_is_refused_by_its_field(records, tokenizer, tmp_path, whol
     assert content(out) == whole
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_a_copy_of_hard_links_stays_as_it_was(records, tokenizer, tmp_path, whole, force):
+    """As of `cp -al` and of backups: what continues in the folder changes no file of the copy."""
+    begun(records, tokenizer, tmp_path / "d")
+    shutil.copytree(tmp_path / "d", tmp_path / "copy", copy_function=os.link)
+    before = content(tmp_path / "copy")
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, force=force)
+    assert content(tmp_path / "d") == whole
+    assert content(tmp_path / "copy") == before
+    pack(records, tokenizer, tmp_path / "copy", shard_tokens=5000)
+    assert content(tmp_path / "copy") == whole
+
+
 def test_two_at_once_are_refused(records, tokenizer, tmp_path):
     def on_progress(state):
         with pytest.raises(OutputExists, match="another process"):
@@ -272,6 +287,40 @@ def test_a_full_disk(records, tokenizer, tmp_path, whole, monkeypatch):
     assert not (tmp_path / "d/manifest.json").exists()
     pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
     assert content(tmp_path / "d") == whole
+
+
+def test_a_full_disk_at_the_end_says_what_stays(records, tokenizer, tmp_path, whole, monkeypatch):
+    real = atomic.write_synced
+
+    def full(path, data):
+        if "manifest.json" in path.name:
+            raise OSError(28, "No space left on device")
+        real(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "write_synced", full)
+        with pytest.raises(DiskFull, match=r"no space left while writing 'manifest\.json'") as caught:
+            pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    assert str(caught.value.where) == f"{tmp_path / 'd'}; its shards stay, and no part of manifest.json was left"
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    assert content(tmp_path / "d") == whole
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_corpus_that_changes_while_it_is_packed_says_what_stays(records, tokenizer, tmp_path, monkeypatch, force):
+    """The tokenizer of the data that `force` replaces may be the only copy."""
+    out = tmp_path / "d"
+    if force:
+        pack(records, tokenizer, out)
+    stamps = map("{:064x}".format, itertools.count())
+    monkeypatch.setattr("slmtok.shards.plan.stamp", lambda paths: next(stamps))
+    monkeypatch.setattr("slmtok.shards.run.PackRun._has_packed", lambda run, state: False)
+    with pytest.raises(PlanMismatch, match="the corpus was changed while it was packed") as caught:
+        pack(records, tokenizer, out, force=force)
+    left = "the earlier data were removed, tok.json, vocab.json of them stay" if force else "nothing partial was left"
+    assert str(caught.value.where) == f"{out}; {left}"
+    names = [path.name for path in out.iterdir() if not path.name.startswith(".")] if force else []
+    assert sorted(names) == (["tok.json", "vocab.json"] if force else []) and out.exists() == force
 
 
 @pytest.mark.parametrize("packing", ["", ".gz"])
