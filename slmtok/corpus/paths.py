@@ -194,23 +194,27 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
         limit = "a shell lists what is in braces, where they are not in quotes"
         return MissingInput(fact, limit=limit, fix=f"name {shlex.join(listed)}", path=path)
     folder = Path(path).parent
+    folders = _folders(folder)
     place = "the working folder" if folder == Path() else f"the folder {folder}/"
+    has = "has"
+    if folders != [folder]:
+        place, has = f"the folders that {str(folder)!r} matches", "have"
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
     from difflib import get_close_matches
 
-    if not folder.is_dir():
+    if not folders:
         fix = (not magic and similar_file(path, is_other)) or fix
         if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).suffix:
             fix += f"; hf:{path} is a data set of the Hugging Face Hub"
-        return MissingInput(fact, where=f"there is no folder {str(folder)!r}", fix=fix, path=path)
+        return MissingInput(fact, where=_no_folder(folder), fix=fix, path=path)
     if not magic and (meant := similar_file(path, is_other)):
         return MissingInput(fact, where=place, fix=meant, path=path)
-    endings, has = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file()), "has"
-    if magic and not endings and (below := Counter(_endings_below(folder))):
+    endings = Counter(_endings(folders))
+    if magic and not endings and (below := Counter(islice(_endings(_folders_in(folders)), _MAX_LISTED))):
         place, has = "its folders" if folder == Path() else f"the folders in {folder}/", "have"
         folder, endings = folder / "**", below
     if not endings:
-        return MissingInput(fact, where=f"{place} has no files", fix=fix, path=path)
+        return MissingInput(fact, where=f"{place} {has} no files", fix=fix, path=path)
     # Of what a corpus may be made of, those of the name that was meant come first, then the most frequent.
     wanted = Path(path).suffix
     readable = {*_USUAL, wanted}
@@ -227,16 +231,34 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
     is_meant = bool(wanted) and (ending.endswith(wanted) or ending in near or not ending.endswith(".counts"))
     # The name before the ending is kept where files have it.
     meant = path.removesuffix(wanted) + ending if wanted and Path(path).stem != "*" else ""
-    named = [meant] if meant and glob.glob(meant) else [f"{folder}/*{ending}"] if is_meant else []  # noqa: PTH207
+    named = [meant] if meant and _glob(meant) else [f"{folder}/*{ending}"] if is_meant else []
     fix = repr(named[0]) if magic and named else fix
     return MissingInput(fact, where=f"{place} {has} {files} ending {ending}", fix=fix, path=path)
 
 
-def _endings_below(folder: Path) -> Iterator[str]:
-    """The endings of the first files in the folders of a folder."""
+def _folders(folder: Path) -> list[Path]:
+    """The folder of a path, or the folders that it matches where it is a glob; [] where there is none."""
+    if folder.is_dir() or not glob.has_magic(str(folder)):
+        return [folder] * folder.is_dir()
+    return [Path(each) for each in sorted(_glob(str(folder))) if os.path.isdir(each)]  # noqa: PTH112
+
+
+def _no_folder(folder: Path) -> str:
+    """That there is no such folder: the first part of the path that names none, or matches none."""
+    parents = (each for each in [*reversed(folder.parents), folder] if each != Path())
+    lost = next((str(each) for each in parents if not _folders(each)), str(folder))
+    return f"no folder matches {lost!r}" if glob.has_magic(lost) else f"there is no folder {lost!r}"
+
+
+def _folders_in(folders: Iterable[Path]) -> Iterator[Path]:
     with suppress(OSError):
-        entries = (entry for each in sorted(folder.iterdir()) if each.is_dir() for entry in each.iterdir())
-        yield from (_ending(entry.name) for entry in islice(entries, _MAX_LISTED) if entry.is_file())
+        yield from (each for folder in folders for each in sorted(folder.iterdir()) if each.is_dir())
+
+
+def _endings(folders: Iterable[Path]) -> Iterator[str]:
+    """The endings of the files in some folders."""
+    with suppress(OSError):
+        yield from (_ending(entry.name) for folder in folders for entry in folder.iterdir() if entry.is_file())
 
 
 def _ending(name: str) -> str:

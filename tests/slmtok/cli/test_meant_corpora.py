@@ -378,3 +378,30 @@ def test_a_glob_for_validation_with_a_star_for_the_folder_of_all_files(slmtok, d
     fix = fix_of(slmtok, "pack zh fi -t tok.json -o x --val 'files:*/zh'")
     assert fix == "--val 'files:zh/*'"
     assert slmtok(*shlex.split(f"pack zh fi -t tok.json -o x {fix}")).code == 0
+
+
+@pytest.mark.parametrize(
+    ("glob", "where", "fix"),
+    [
+        ("langs/*/*.text", "the folders that 'langs/*' matches have 3 files ending .txt", "langs/*/*.txt"),
+        ("langs/**/*.text", "the folders that 'langs/**' matches have 3 files ending .txt", "langs/**/*.txt"),
+        ("langs/*/en*.text", "the folders that 'langs/*' matches have 3 files ending .txt", "langs/*/en*.txt"),
+        ("*/*.text", "the folders in */ have 3 files ending .txt", "*/**/*.txt"),
+        ("langs/fr*/*.txt", "no folder matches 'langs/fr*'", None),
+        ("lang/*/*.txt", "there is no folder 'lang'", None),
+        ("langs/*/x/*.txt", "no folder matches 'langs/*/x'", None),
+    ],
+)
+def test_a_glob_of_folders_whose_files_have_another_ending(slmtok, glob: str, where: str, fix: str | None) -> None:
+    for language, names in {"en": ("en1", "en2"), "de": ("de1",)}.items():
+        Path(f"langs/{language}").mkdir(parents=True)
+        for name in names:
+            Path(f"langs/{language}/{name}.txt").write_text("the cat sat on the mat " * 20)
+    ran = slmtok("train", glob, "--vocab", "280", "--allow-smaller", "-o", "x.json")
+    assert ran.code == 1 and f"  where: {where}\n" in ran.err
+    told = ran.err.split("fix:   ")[1].strip()
+    if fix is None:
+        assert told == "check the name; paths are relative to the working folder"
+        return
+    assert shlex.split(told) == ["slmtok", "train", fix, "--vocab", "280", "--allow-smaller", "-o", "x.json"]
+    assert slmtok("count", fix, "-o", "x.counts").code == 0
