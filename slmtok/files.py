@@ -190,7 +190,7 @@ _MAX_LISTED = 8
 
 def similar_file(path: str | os.PathLike[str], is_meant: Callable[[Path], bool] = Path.exists) -> str | None:
     """The remedy that names what exists with a path like this one and may be meant, if something does."""
-    near = _similar_path(Path(path), is_meant)
+    near = similar_path(Path(path), is_meant)
     return f"check the name: there is {str(near)!r}" if near else None
 
 
@@ -198,7 +198,7 @@ _MAX_NEAR = 8
 """Names like the missing one, of which the nearest that may be meant is chosen."""
 
 
-def _similar_path(path: Path, is_meant: Callable[[Path], bool] = Path.exists) -> Path | None:
+def similar_path(path: Path, is_meant: Callable[[Path], bool] = Path.exists) -> Path | None:
     """What may be meant: a name like that of `path` in its folder, or in a folder with a name like that of its own."""
     # The import takes 15 ms.
     from difflib import get_close_matches
@@ -206,11 +206,11 @@ def _similar_path(path: Path, is_meant: Callable[[Path], bool] = Path.exists) ->
     try:
         names = os.listdir(path.parent)  # noqa: PTH208  (names, not paths)
     except FileNotFoundError:
-        folder = _similar_path(path.parent) if path.parent.name else None
+        folder = similar_path(path.parent) if path.parent.name else None
         if folder is None:
             return None
         other = folder / path.name
-        return other if other.exists() and is_meant(other) else _similar_path(other, is_meant)
+        return other if other.exists() and is_meant(other) else similar_path(other, is_meant)
     except (OSError, ValueError):
         return None
     # A name in other case first, which some systems take for the same.

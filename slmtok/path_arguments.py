@@ -35,6 +35,12 @@ def free_name(name: str) -> str:
     return name if not path.exists() else next(other for other in others if not Path(other).exists())
 
 
+def hub_fetch(model: str) -> tuple[str, str]:
+    """The command that fetches the tokenizer of a model of the Hugging Face Hub, and its path, which is free."""
+    folder = free_name(Path(model).name.lower()) if Path("tokenizer.json").exists() else "."
+    return f"hf download {model} tokenizer.json --local-dir {folder}", str(Path(folder, "tokenizer.json"))
+
+
 def folder_meant(output: str) -> str | None:
     """The folder that is meant by a new folder with the name of a file; None for another name."""
     path = Path(output)

@@ -25,9 +25,10 @@ from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command, in_given_order
 from slmtok.cli.streams import kind_of_stream
 from slmtok.errors import MissingInput, OptionError, Setting
-from slmtok.files import free_name, missing_input, read_at_most, read_file, similar_file
+from slmtok.files import free_name, missing_input, read_at_most, read_file, similar_file, similar_path
 from slmtok.opening import TOKENIZER_FILES, missing_tokenizer, similar_encoding
 from slmtok.options import ReadOptions, option_specs
+from slmtok.path_arguments import hub_fetch
 
 _NAME = re.compile(r"[a-z][\w.-]*\d[\w.-]*", re.ASCII)
 """A word with a digit, as names of encodings and of models are."""
@@ -131,16 +132,38 @@ def notes_on_text(text: str | None, *, is_written: bool = False) -> tuple[str, .
     if text is None or text == STDIO:
         return ()
     force = [] if not is_written or "--force" in arguments_of_command() else ["--force"]
-    if os.path.isfile(text):  # noqa: PTH113 - false for any text
-        command = read_from(text, shlex.join([*line_with(text, STDIO), *force]))
-        return (f"{text!r} was taken as the text, and is the name of a file; {command} shows its text",)
+    if fact := _named_path(text):
+        line = shlex.join([*line_with(text, STDIO), *force])
+        is_there = os.path.isfile(text)  # noqa: PTH113 - false for any text
+        file = text if is_there else similar_path(Path(text), Path.is_file)
+        if file is None:
+            return (f"{text!r} was taken as the text, and {fact}; {line} < FILE shows the text of a file",)
+        condition = "" if is_there else f"if {str(file)!r} is meant, "
+        return (f"{text!r} was taken as the text, and {fact}; {condition}{read_from(str(file), line)} shows its text",)
     if _NAME.fullmatch(text) and (meant := similar_encoding(text)):
         return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line_with(text, meant), *force])}",)
     if _HUB_NAME.fullmatch(text):
-        command = shlex.join([*line_with(text, "tokenizer.json"), *force])
-        fetched = f"hf download {text} tokenizer.json --local-dir . && {command}"
-        return (f"{text!r} is taken as text; with the tokenizer of that name: {fetched}",)
+        fetch, name = hub_fetch(text)
+        command = shlex.join([*line_with(text, name), *force])
+        return (f"{text!r} is taken as text; with the tokenizer of that name: {fetch} && {command}",)
     return ()
+
+
+def _named_path(text: str) -> str | None:
+    """What is or may be named by a text: a file, a folder, or, by its folder or suffix, a missing file; else None."""
+    if os.path.isfile(text):  # noqa: PTH113
+        return "is the name of a file"
+    from slmtok.corpus.streams import bare_suffix
+    from slmtok.corpus.suffixes import SUFFIXES
+
+    path = Path(text)
+    if any(map(str.isspace, text)) or not any(map(str.isalnum, path.name)):
+        return None
+    if os.path.isdir(text):  # noqa: PTH112
+        return "is the name of a folder"
+    is_in_folder = path.parent.name != "" and os.path.isdir(path.parent)  # noqa: PTH112
+    is_of_format = any(bare_suffix(text) in suffixes for suffixes in SUFFIXES.values())
+    return "no file has this name" if is_in_folder or is_of_format else None
 
 
 def line_with(argument: str, other: str) -> list[str]:

@@ -94,3 +94,25 @@ def test_a_folder_after_a_colon_is_a_domain_of_its_files(slmtok, files) -> None:
 def test_a_limit_of_zero_is_left_out(slmtok, files, option: str, fix: str) -> None:
     line = f"pack a.txt -t made.json -o data {option} 0"
     assert fix_of(slmtok, line) == f"leave it out, or {option} {fix}"
+
+
+@pytest.mark.parametrize("command", ["show", "view"])
+def test_a_text_that_names_a_folder_or_a_missing_file_is_said(slmtok, files, command: str) -> None:
+    output = ["-o", "x.html"] if command == "view" else []
+    end = " -o x.html --force" if output else ""
+
+    def note(text: str) -> str:
+        ran = slmtok(command, "made.json", text, *output, *["--force"] * bool(output))
+        assert ran.code == 0
+        return ran.err.removeprefix("note: ").partition("\n")[0] if ran.err.startswith("note: ") else ""
+
+    line = f"slmtok {command} made.json -{end}"
+    other = f"{line} < FILE shows the text of a file"
+    assert note("lang") == f"'lang' was taken as the text, and is the name of a folder; {other}"
+    assert note("contnt.jsonl") == f"'contnt.jsonl' was taken as the text, and no file has this name; {other}"
+    assert note("lang/en/one").startswith("'lang/en/one' was taken as the text, and no file has this name; ")
+    Path("content.jsonl").write_text("")
+    meant = f"if 'content.jsonl' is meant, {line} < content.jsonl shows its text"
+    assert note("contnt.jsonl") == f"'contnt.jsonl' was taken as the text, and no file has this name; {meant}"
+    for text in ("and/or", "e.g.", "a b.txt", ".", "/", "3.14", "/s", "www.host.com"):
+        assert not note(text), text
