@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -157,7 +158,9 @@ def _written_again(source: str) -> str:
 def _of_another_program(source: str) -> CorruptFile:
     """The error for JSON that does not say its format, such as the vocab.json of Hugging Face, which is kept."""
     path = Path(source)
-    kept, written = shlex.quote(str(path.with_stem(f"{path.stem}-other"))), shlex.quote(source)
+    others = (path.with_stem(f"{path.stem}-other{number}") for number in chain([""], (f"-{at}" for at in count(2))))
+    kept = shlex.quote(str(next(each for each in others if not each.exists())))
+    written = shlex.quote(source)
     return CorruptFile(
         f"{path.name} lacks the key 'format': it was not written by slmtok",
         where=source,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.errors import SlmtokError
-from slmtok.files import MAX_FILE_BYTES, read_file
+from slmtok.files import MAX_FILE_BYTES, free_name, read_file
 from slmtok.specials import Specials, SpecialToken, default_specials
 
 _SHA256 = re.compile(rb'"sha256":\s*"([0-9a-f]{64})"\s*\}\s*$')
@@ -64,7 +64,7 @@ def edited_fix(data: bytes, source: str) -> str | None:
         # Written like this: no edit broke it.
         return None
     beside = _beside(source, stored)
-    original = beside or f"{os.path.splitext(source)[0]}-original.json"  # noqa: PTH122
+    original = beside or free_name(f"{os.path.splitext(source)[0]}-original.json")  # noqa: PTH122
     before, script = (_content(beside), "") if beside else next(_undone(data, stored), (None, ""))
     if before is None:
         return None

@@ -43,11 +43,11 @@ MAX_FILE_BYTES = {
 """The most bytes of a file of each kind. Those that list the files of a corpus have room for a million of them."""
 _BLOCK_BYTES = 1 << 20
 _FETCH = {
-    **dict.fromkeys(("http:", "https:", "ftp:"), "curl -LO {}"),
-    "s3:": "aws s3 cp {} .",
-    "gs:": "gcloud storage cp {} .",
+    **dict.fromkeys(("http:", "https:", "ftp:"), "curl -Lo {1} {0}"),
+    "s3:": "aws s3 cp {0} {1}",
+    "gs:": "gcloud storage cp {0} {1}",
 }
-"""The command that copies a file here, by the kind of its address."""
+"""The command that copies a file here, by the kind of its address: of the address and a name that is free."""
 _FETCH_FOLDER = {"s3:": "aws s3 cp --recursive {} {}", "gs:": "gcloud storage cp --recursive {} ."}
 """The same for a folder, whose address ends with a slash; its name here is the last part of the address."""
 _LOCAL = "file://"
@@ -177,11 +177,12 @@ def _fetching(address: str, kind: str) -> str:
     folder = address.rstrip("/").rpartition("/")[2]
     if address.endswith("/"):
         if command := _FETCH_FOLDER.get(kind):
-            name = shlex.quote(folder)
+            name = shlex.quote(free_name(folder))
             return f"fetch the folder first: {command.format(shlex.quote(address), name)}, and name {name}"
         return "fetch the folder first, and name the copy"
-    fetch = _FETCH.get(kind)
-    return f"fetch the file first{f': {fetch.format(shlex.quote(address))}' if fetch else ', and name the copy'}"
+    fetch, name = _FETCH.get(kind), shlex.quote(free_name(re.split("[?#]", folder)[0] or "FILE"))
+    command = f": {fetch.format(shlex.quote(address), name)}" if fetch else ""
+    return f"fetch the file first{command}, and name {name if fetch else 'the copy'}"
 
 
 _MAX_LISTED = 8

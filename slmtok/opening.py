@@ -24,6 +24,7 @@ from slmtok.errors import (
 )
 from slmtok.file_kinds import TOKENIZER, UNKNOWN, kind_of
 from slmtok.files import MAX_FILE_BYTES, free_name, read_file, refuse_text, similar_file
+from slmtok.path_arguments import hub_fetch
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -136,7 +137,7 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
         what = "public encoding" if meant in ENCODINGS else "name"
         error.fix = f"the {what} {meant}, or the path of a tokenizer file"
     elif near is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
-        fetch = f"hf download {hub} tokenizer.json --local-dir . ; then name tokenizer.json, if it is byte-level BPE"
+        fetch = "{} ; then name {}, if it is byte-level BPE".format(*hub_fetch(hub))
         if "/" in name and not name.startswith("hf:"):
             error.fix = f"{error.fix}; for a model of the Hugging Face Hub fetch the file first: {fetch}"
         else:

@@ -393,12 +393,15 @@ def _with_files(glob: str, flag: str, context: click.Context) -> str | None:
 
 def _as_json(flag: str, context: click.Context) -> str:
     """The remedy for the JSON of a command that writes it to stdout: the output that is given is that of a table."""
+    from slmtok.files import free_name
+
     words = without_options(arguments_of(context), (flag,))
     written = value_after(OUTPUT_FLAGS, words)
     output = options_by_flag(context.command).get(OUTPUT_FLAGS[0])
     if written is None or output is None or output.required:
         return "use --json"
-    return f"{command_line(context, [*without_options(words, OUTPUT_FLAGS), '--json'])} > {shlex.quote(written)}"
+    line = command_line(context, [*without_options(words, OUTPUT_FLAGS), "--json"])
+    return f"{line} > {shlex.quote(free_name(written))}"
 
 
 QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from slmtok.errors import OptionError
+from slmtok.path_arguments import free_name
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -74,9 +75,9 @@ def refuse_stdout(path: str, command: str, *, is_named: bool = True) -> None:
     """
     if not is_stdout(path):
         return
-    new = "result.txt" if path == "-" else f"{path}.new"
+    new = free_name("result.txt" if path == "-" else f"{path}.new")
     if not is_named:
-        new = os.path.join("..", os.path.basename(path))  # noqa: PTH118, PTH119 (outside a folder or glob of names)
+        new = free_name(os.path.join("..", os.path.basename(path)))  # noqa: PTH118, PTH119 (outside a folder or glob of names)
     raise OptionError(
         f"the input {'stdin' if path == '-' else repr(path)} is also stdout",
         where="the shell empties a file behind > before the command runs: restore it first" if is_named else None,

@@ -403,7 +403,8 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
             path=path,
         )
     if is_packed(path):
-        fix = f"slmtok exposure {shlex.quote(path)} -o rare.json lists the ids that it hardly has, then --ids rare.json"
+        name = free_name("rare.json")
+        fix = f"slmtok exposure {shlex.quote(path)} -o {name} lists the ids that it hardly has, then --ids {name}"
         raise MissingInput(f"{path!r} is packed data, not a list of ids", where="--ids", fix=fix, path=path)
     text = read_limited(path, "list of ids").decode("utf-8", "replace")
     try:

@@ -223,7 +223,7 @@ def _check_compressed(path: str) -> None:
         where=path,
         fix=(_remedy(path, content.read_by),)
         if content and isinstance(content.read_by, str)
-        else f"mv {shlex.quote(path)} {shlex.quote(bare)}",
+        else f"mv {shlex.quote(path)} {shlex.quote(free_name(bare))}",
         path=path,
     )
 

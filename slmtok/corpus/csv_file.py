@@ -24,7 +24,7 @@ from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header, longest_column
 from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
-from slmtok.files import read_file
+from slmtok.files import free_name, read_file
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
@@ -135,7 +135,7 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
     template = template_of(options)
     if mark_line := _MARK_LINE.fullmatch(b",".join(row)):
-        output = f"{path.removesuffix('.csv')}-comma.csv"
+        output = free_name(f"{path.removesuffix('.csv')}-comma.csv")
         mark = mark_line[1].decode("latin-1")
         command = rewritten(path, {"delimiter": mark}, output, options.encoding, lines_before=1)
         lines = [b",".join(row) for row in islice(_following(rows), _MAX_ROWS)]
@@ -159,7 +159,7 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
             key = (" ", Setting("text_key", number)) if not is_named and template.source is None else ()
             error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
         elif mark := _other_mark(text, islice(others_behind, _MAX_ROWS), len(row)):
-            output = f"{path.removesuffix('.csv')}-comma.csv"
+            output = free_name(f"{path.removesuffix('.csv')}-comma.csv")
             command = rewritten(path, {"delimiter": mark}, output, options.encoding)
             named = "tabs" if mark == "\t" else repr(mark)
             lines = [text, *(b",".join(row) for row in islice(behind, _MAX_ROWS))]

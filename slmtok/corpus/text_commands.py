@@ -6,8 +6,10 @@ Programs read and write UTF-8; a command converts a file in another encoding bef
 from __future__ import annotations
 
 import glob
+import os
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,6 +52,7 @@ def rewrite(
     globs = _globs_of(paths, among) if len(paths) > 1 else []
     if globs:
         suffix = _suffix_of(paths[0])
+        ending = _free_ending(globs, suffix, ending)
         target = f'"${{each%{shlex.quote(suffix)}}}"{ending}'
         written = _through(program, Source(paths[0], encoding), '"$each"', target)
         command = f"for each in {' '.join(globs)}; do {written}; done"
@@ -58,6 +61,18 @@ def rewrite(
     path = paths[0]
     target = shlex.quote(free_name(f"{path.removesuffix(_suffix_of(path))}{ending}"))
     return Rewrite(through(program, Source(path, encoding), target), target, len(paths) - 1)
+
+
+def _free_ending(globs: Sequence[str], suffix: str, ending: str) -> str:
+    """An ending like this one for the names that are made of those of some globs, which no file there has."""
+    folders = ["".join(shlex.split(each.removesuffix(f"*{shlex.quote(suffix)}"))) for each in globs]
+    stem, kind = os.path.splitext(ending)  # noqa: PTH122
+    endings = chain([ending], (f"{stem}-{number}{kind}" for number in count(2)))
+    return next(
+        each
+        for each in endings
+        if not any(glob.glob(f"{glob.escape(folder)}*{glob.escape(each)}") for folder in folders)  # noqa: PTH207
+    )
 
 
 def through(program: str, source: Source, target: str) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from slmtok.file_content import GIT_LFS_POINTER, HEAD_BYTES, content_of, is_text
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import free_name, read_limited
+from slmtok.path_arguments import hub_fetch
 
 TRAIN_OWN = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
 """In a fix, with a name that no file has; commands replace it by a command with the files that they were given."""
@@ -131,7 +132,8 @@ def _tokenizer_json(path: str) -> str:
             # `-t` with the folder finds tok.json as well.
             names = (beside.with_name(name) for name in ("tok.json", f"{begin}slmtok.json"))
             return pair_code(vocab, merges, str(next((each for each in names if not each.exists()), "new.json")))
-    return "name the tokenizer.json of the same model: hf download MODEL tokenizer.json --local-dir ."
+    fetch, name = hub_fetch("MODEL")
+    return f"name the tokenizer.json of the same model: {fetch}" + f", and name {name}" * (name != "tokenizer.json")
 
 
 def _beginnings(name: str) -> list[str]:

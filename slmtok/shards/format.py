@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import schema
 from slmtok.errors import CorruptFile, CorruptShard, Message, MissingInput, Setting, UnsupportedVersion
-from slmtok.files import unreadable
+from slmtok.files import free_name, unreadable
 from slmtok.json_files import parse, read_bounded
 from slmtok.strict_json import FaultError
 
@@ -206,7 +206,7 @@ def refuse_link(path: Path) -> None:
         raise corrupt(path, "it is not a regular file")
     if path.is_symlink() and not _belongs_to_folder(path.resolve(), path.parent.resolve()):
         fault = f"it is a symbolic link out of its folder, to {str(path.readlink())!r}"
-        name, copied = quote(str(path)), quote(f"{path}.copy")
+        name, copied = quote(str(path)), quote(free_name(f"{path}.copy"))
         raise corrupt(path, fault, fix=f"copy the file into the folder: cp -L {name} {copied} && mv {copied} {name}")
 
 

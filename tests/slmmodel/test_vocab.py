@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -111,3 +112,13 @@ def test_foreign_tables_keep_their_ids() -> None:
     info = parse(specials={"eos": 0}, byte_lengths=[0, 2, 1, 3])
     assert (info.n_special, info.n_vocab, info.pad_id) == (0, 4, 0)
     assert parse(specials={}, byte_lengths=[1, 2, 1, 3]).pad_id == 0
+
+
+def test_the_file_of_another_program_is_moved_to_a_free_name(tmp_path):
+    path = tmp_path / "vocab.json"
+    path.write_text('{"a": 1}')
+    (tmp_path / "vocab-other.json").write_text("kept")
+    with pytest.raises(CorruptFile) as caught:
+        VocabMeta.load(path)
+    moved = str(caught.value.fix).partition(" && ")[0]
+    assert shlex.split(moved) == ["mv", "-n", str(path), str(tmp_path / "vocab-other-2.json")]

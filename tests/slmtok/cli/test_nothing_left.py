@@ -160,8 +160,14 @@ FIXES = {
         "where: the working folder has 2 files ending .txt",
     ),
     "import gpt2 -o x": (2, "fix:   every command takes the name: slmtok info gpt2\n"),
-    "import https://host/a.json -o x": (1, "fix:   fetch the file first: curl -LO https://host/a.json\n"),
-    "train https://host/a.txt --vocab 280": (1, "fix:   fetch the file first: curl -LO https://host/a.txt\n"),
+    "import https://host/a.json -o x": (
+        1,
+        "fix:   fetch the file first: curl -Lo a.json https://host/a.json, and name a.json\n",
+    ),
+    "train https://host/a.txt --vocab 280": (
+        1,
+        "fix:   fetch the file first: curl -Lo a-2.txt https://host/a.txt, and name a-2.txt\n",
+    ),
     "train roneneldan/TinyStories --vocab 280": (1, "hf:roneneldan/TinyStories is a data set"),
     "train *.csv --vocab 280 -o x": (1, "fix:   slmtok train './*.txt' --vocab 280 -o x\n"),
     "merge *.cnts -o x": (1, "fix:   './*.counts'\n"),
