@@ -13,7 +13,8 @@ import re
 import shlex
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -500,6 +501,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     if path == STDIN and content.name in _DECOMPRESS:
         fix = (f"{_DECOMPRESS[content.name]} FILE | slmtok ...",)
     is_packed = path == STDIN and content.name in _DECOMPRESS
+    is_jsonl = is_packed and begins_with_record(_decompressed_head(content.name))
     has_fields = options.text_key != ReadOptions.text_key or options.text_template is not None
     has_format: Message = ("; JSON lines in it need ", Setting("format", "jsonl")) if is_packed else ()
     return OptionError(
@@ -510,8 +512,24 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         path=path,
         content=content.name,
         files=list(found),
-        records=(is_packed and options.format == "auto" and has_fields) or None,
+        records=(is_packed and options.format == "auto" and (has_fields or is_jsonl)) or None,
     )
+
+
+def _decompressed_head(kind: str) -> bytes:
+    """The first bytes of such data on stdin, decompressed; b"" of a kind that no library of Python reads."""
+    import bz2
+    import lzma
+    import zlib
+
+    kinds: dict[str, Callable[[], Any]] = {
+        "gzip data": lambda: zlib.decompressobj(wbits=31),
+        "xz data": lzma.LZMADecompressor,
+        "bzip2 data": bz2.BZ2Decompressor,
+    }
+    with suppress(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+        return bytes(kinds[kind]().decompress(open_head(STDIN, _BEGINNING_BYTES), HEAD_BYTES)) if kind in kinds else b""
+    return b""
 
 
 def _way_to_read(path: str, found: Mapping[str, Content]) -> tuple[str | Setting, ...]:
