@@ -102,11 +102,16 @@ def _notes_on_documents(found: Sources, read: ReadOptions) -> Iterator[str]:
     """
     from slmtok.corpus.contents import is_in_texts, is_white_space
     from slmtok.corpus.document_marks import mark_among
+    from slmtok.corpus.formats import format_of
     from slmtok.options import CountOptions
 
     # Counting says so itself, of records too.
     if not isinstance(read, CountOptions) and (size := is_white_space(found, read)):
         yield white_space_note(size)
+    if len(found) == 1 and (read.max_docs or 0) > 1 and format_of(found[0], read).is_whole:
+        name = "stdin" if found[0] == "-" else found[0]
+        again = again_with("--document line")
+        yield f"{name} is one document, of which --max-docs {read.max_docs} leaves nothing out; {again} for its lines"
     if read.separator and is_in_texts(read.separator, found, read):
         return
     mark = mark_among(found, read)
@@ -301,6 +306,12 @@ def explain_too_small(error: CorpusTooSmall) -> None:
         error.limit = f"{path} is not UTF-8, and its bytes were kept: it reads as words in {' and in '.join(names)}"
         error.fix = ", or ".join(f"--encoding {name}" for name in names)
     context = click.get_current_context(silent=True)
+    kind = context.meta.get(_KIND) if context else None
+    if kind and len(kind.paths) == len(_corpus()[0]):
+        files, read = _corpus()
+        rest = error.parts["fix"] or ()
+        error.limit = kind.fact
+        error.fix = (*kind.remedy(files, read.encoding), "; or ", *([rest] if isinstance(rest, str) else rest))
     if context and (cause := context.meta.get(_CAUSE)):
         error.limit = f"the lines of {cause[0]} are names of files, and these names were read as text"
         error.fix = cause[1].removesuffix(" --force")

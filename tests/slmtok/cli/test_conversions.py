@@ -190,3 +190,26 @@ def test_a_share_is_no_number_of_documents(slmtok) -> None:
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     fix = refused(slmtok, "pack a.txt -t tok.json -o data --subset 10%")
     assert fix == "--subset N, a number of documents, or --sample 10% for a share of the corpus"
+
+
+def test_json_lines_that_come_compressed_through_stdin(slmtok) -> None:
+    """The command that decompresses them reads them as records, not as text."""
+    data = b'{"text": "one"}\n{"text": "two"}\n'
+    packed = [(gzip.compress(data), "gzip"), (lzma.compress(data), "xz"), (bz2.compress(data), "bzip2")]
+    for stdin, program in packed:
+        ran = slmtok("count", "-", "-o", "x.counts", stdin=stdin)
+        assert ran.code == 2 and f"fix:   {program} -dc FILE | slmtok count - -o x.counts --format jsonl\n" in ran.err
+    for stdin in (gzip.compress(STORY.encode()), gzip.compress(data)[:12]):
+        ran = slmtok("count", "-", "-o", "x.counts", stdin=stdin)
+        assert ran.code == 2 and "fix:   gzip -dc FILE | slmtok count - -o x.counts\n" in ran.err
+
+
+def test_a_page_that_is_too_small_is_made_text(slmtok) -> None:
+    """The downloaded page of an error, where a text is meant, has few words."""
+    Path("dl.txt").write_text("<!DOCTYPE html><html><body><h1>404 Not Found</h1></body></html>\n")
+    ran = slmtok("train", "dl.txt", "--vocab", "900", "-o", "x.json")
+    assert ran.code == 1 and "  limit: dl.txt is HTML, and its tags were read as text\n" in ran.err
+    fix = ran.err.split("fix:   ")[1]
+    assert fix.startswith("python -c ") and " > dl-text.txt, and name it; or --vocab " in fix
+    Path("a.txt").write_text("one two")
+    assert "HTML" not in slmtok("train", "dl.txt", "a.txt", "--vocab", "900", "-o", "x.json").err.split("limit:")[1]

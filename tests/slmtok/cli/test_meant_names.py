@@ -116,3 +116,13 @@ def test_a_text_that_names_a_folder_or_a_missing_file_is_said(slmtok, files, com
     assert note("contnt.jsonl") == f"'contnt.jsonl' was taken as the text, and no file has this name; {meant}"
     for text in ("and/or", "e.g.", "a b.txt", ".", "/", "3.14", "/s", "www.host.com"):
         assert not note(text), text
+
+
+def test_a_limit_of_documents_that_one_document_does_not_reach(slmtok, files) -> None:
+    note = "note: a.txt is one document, of which --max-docs 5 leaves nothing out; run it again with --document line"
+    assert note in slmtok("count", "a.txt", "--max-docs", "5", "-o", "x.counts").err
+    ran = slmtok("count", "a.txt", "--max-docs", "5", "--document", "line", "-o", "y.counts")
+    assert ran.code == 0 and "is one document" not in ran.err
+    for line in ("lang --max-docs 5 -o z.counts", "a.txt --max-docs 1 -o v.counts", "a.txt -o w.counts"):
+        ran = slmtok("count", *line.split())
+        assert ran.code == 0 and "is one document" not in ran.err
