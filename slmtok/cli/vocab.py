@@ -131,7 +131,7 @@ def vocab(
             f"{target!r} would hold the list of tokens, which is no JSON",
             limit="one token a line; --metadata writes the vocab.json of models",
             fix=f"--metadata for the file that models need; {as_json} for the list as JSON; or "
-            f"-o {shlex.quote(target[:-5] + '.txt')}",
+            f"-o {shlex.quote(free_name(target[:-5] + '.txt'))}",
             option="output",
         )
     tok = load(tokenizer)

@@ -456,7 +456,7 @@ def _read(files: Sequence[CountsFile], head: Head, pattern: _engine.Pattern) -> 
                 f"the pieces of {' and '.join(paths)} take more than {format_bytes(limit)} of memory",
                 limit=f"a quarter of the memory that is free, {format_bytes(free or 0)}",
                 fix="a machine with more memory, or counts without rare pieces: "
-                f"slmtok merge {shlex.join(paths)} --min-count 2 -o frequent.counts",
+                f"slmtok merge {shlex.join(paths)} --min-count 2 -o {free_name('frequent.counts')}",
                 bytes=error.fields["bytes"],
             ) from None
         raise

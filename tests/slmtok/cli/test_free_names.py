@@ -107,3 +107,10 @@ def test_stdout_that_is_the_input(slmtok, monkeypatch) -> None:
     with pytest.raises(OptionError) as caught:
         streams.refuse_stdout("a.txt", "slmtok encode a.txt -t tok.json")
     assert caught.value.fix == "slmtok encode a.txt -t tok.json > a.txt-2.new"
+
+
+def test_the_list_of_tokens(slmtok) -> None:
+    Path("a.txt").write_text(STORY * 9)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    Path("list.txt").write_text("kept")
+    assert fix_of(slmtok("vocab", "tok.json", "-o", "list.json")).endswith(" for the list as JSON; or -o list-2.txt")
