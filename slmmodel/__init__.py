@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def _meant(name: str) -> str | None:
         return _OF_SHELL[name]
     if name in _OF_RUN:
         return f"slmmodel.load('run').{_OF_RUN[name]}, or slmmodel.app.load('run') for text"
-    if name[:1].isupper() or "_" in name.strip("_"):
+    # `from slmmodel import run_entries` asks for the name before it imports the module.
+    if (name[:1].isupper() or "_" in name.strip("_")) and find_spec(f"slmmodel.{name}") is None:
         # Without the packages of models, the error for the name stays that of Python.
         with suppress(ImportError):
             found = (each for each in _LISTED if name in import_module(f"slmmodel.{each}").__all__)

@@ -111,6 +111,7 @@ class VocabMeta:
         import numpy as np
 
         check_type("data", data, bytes, "VocabMeta.load('data/vocab.json'), which reads the file")
+        check_type("source", source, str, "source='vocab.json', the name in errors")
         try:
             found = parse_object(data)
             if "format" not in found:

@@ -91,7 +91,8 @@ def test_a_finished_run_has_no_step_left(slm, here):
     assert "no step is left" in spent and not (here / "new").exists()
     fixed = slm("resume", "run", "--set", "model.dropout=0.1", "--step", "2", "-o", "new", code=2).err
     assert "the model of a run does not change" in fixed
-    assert "fix:   --threads 0" in slm("resume", "run", "-o", "new", "--threads", "abc", code=2).err
+    err = slm("resume", "run", "-o", "new", "--threads", "abc", code=2).err
+    assert "fix:   --threads 1, as in run/config.yaml, line " in err
     (here / "run/config.yaml").write_text((here / "run/config.yaml").read_text().replace(str(here), str(here)))
     ran = slm("resume", "run", "--step", "2", "-o", "new", "--budget", "steps=4", "--no-eval", code=0)
     assert "finished, step 4 of 4" in ran.out

@@ -46,7 +46,7 @@ def test_an_option_of_reading_is_found_in_its_section(slm, data: Path) -> None:
 
 def test_a_stride_beyond_the_window_becomes_the_largest(slm, data: Path) -> None:
     stream = [*TRAIN, "--set=data.pack=stream", "--dry-run"]
-    ran = slm("train", data, *stream, "--set", "data.options.stride=100", code=1)
+    ran = slm("train", data, *stream, "--set", "data.options.stride=100", code=2)
     assert re.findall("limit: (.*)\n  fix:   (.*)\n", ran.err) == [("1 to 8", "--set data.options.stride=8")]
 
 
