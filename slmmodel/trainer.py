@@ -8,6 +8,7 @@ threads and world size (one process or DDP), and on one CUDA device with `run.de
 from __future__ import annotations
 
 import math
+import signal
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -68,6 +69,8 @@ def train(
 ) -> RunResult:
     """Trains a model and returns how the run ended, also after SIGTERM or SIGINT with a checkpoint saved.
 
+    A signal that comes when no step is left finishes the run, and is then raised again.
+
     `settings`: sections of a configuration, nested or dotted. `data`: the data of the run, open; else `data.train` is
     opened. `force` replaces a run. `allow_mismatch`: names of what may differ from the record of a run that continues
     (`FINGERPRINT_FIELDS`). `report` takes (phase, done, total, text), such as ("training", 3, 100, "loss 4.2");
@@ -105,7 +108,10 @@ def train(
                 note(trainer.resumption())
             result = trainer.finish(trainer.fit())
             trainer.heartbeat.end(result.reason)
-        return result
+    # The run was at its end; the program around it, which may have more to do, is to stop as well.
+    if trainer.signal_at_end:
+        signal.raise_signal(trainer.signal_at_end)
+    return result
 
 
 def dry_run(
@@ -217,6 +223,8 @@ class Trainer:
         self.resumed_from: int | None = None
         self.damaged: list[int] = []
         """Steps of checkpoints that were removed because their digests did not match."""
+        self.signal_at_end = 0
+        """The number of a signal that came when no step was left."""
         self.lost_lines = ""
         """What to say where lines of `metrics.jsonl` were lost."""
         self.run_digest = ""
@@ -345,7 +353,9 @@ class Trainer:
                         reason = "early-stop" if early else REASON_BY_EXIT_STATUS.get(status)
                 self._settle_write(wait=True)
                 self.world.barrier()
-            return reason or "finished"
+            reason = reason or "finished"
+            self.signal_at_end = signals.number if reason in FINAL_REASONS else 0
+            return reason
         finally:
             self.writer.close()
             self.monitor.close()

@@ -69,17 +69,17 @@ class StopSignals:
 
     exit_status = 0
     """0, 130 or 143."""
+    number = 0
+    """of the signal of the exit status"""
     save = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == SAVE_SIGNAL:
             self.save = True
-        elif number != signal.SIGINT:
-            self.exit_status = TERMINATED
-        elif self.exit_status:
+            return
+        if number == signal.SIGINT and self.exit_status:
             raise KeyboardInterrupt
-        else:
-            self.exit_status = INTERRUPTED
+        self.exit_status, self.number = INTERRUPTED if number == signal.SIGINT else TERMINATED, number
 
     @classmethod
     @contextmanager

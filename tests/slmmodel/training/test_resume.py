@@ -48,7 +48,28 @@ def whole(settings, tmp_path_factory):
     return path
 
 
-def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole, tmp_path):
+@pytest.fixture
+def heard():
+    """The signals that reach the program around a training."""
+    numbers = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: numbers.append(number))
+    yield numbers
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_signal_in_the_last_step_finishes_the_run_and_reaches_the_program(settings, whole, tmp_path, heard):
+    """An ablation would train its other runs, and `slm train` would score the run, deaf to the signal."""
+    result = train(settings, output=tmp_path / "run", report=small.stop_at(STEPS))
+    assert result.finished and heard == [signal.SIGTERM]
+    assert small.weights(tmp_path / "run") == small.weights(whole)
+    with pytest.raises(KeyboardInterrupt):
+        train(settings, output=tmp_path / "new", report=small.stop_at(STEPS, signal.SIGINT))
+    assert RunFolder(tmp_path / "new").result["reason"] == "finished"
+    assert not train(settings, output=tmp_path / "third", report=small.stop_at(STEPS - 1)).finished
+    assert heard == [signal.SIGTERM]
+
+
+def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole, tmp_path, heard):
     """SIGTERM at a random step, again and again, until the run is through."""
     seed, resumed = 0, 0
     while resumed < 20:
