@@ -401,6 +401,20 @@ def test_constructors_of_other_libraries_lead_to_load():
             getattr(slmtok.Tokenizer, name)
 
 
+def test_files_of_a_run_are_checked_with_the_run(slmtok, refused, here):
+    """The tokenizer in the working folder is another file, which says nothing about them."""
+    (here / "run/model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0" + b'{"a":{}}        ')
+    for name in ("run/model.safetensors", "run/config.yaml"):
+        ran = slmtok("verify", name)
+        assert ran.code == 1 and ran.out.startswith(f"{name}: NOT CHECKED: {name} is a file of the run run, ")
+        assert ran.out.endswith("  fix:   slm doctor run\n")
+    fix = "fix:   name the tokenizer file beside it: run/tok.json\n"
+    assert fix in refused("encode", "a.txt", "-t", "run/model.safetensors", code=1)
+    shutil.copy(here / "run/model.safetensors", here / "data/w.safetensors")
+    ran = slmtok("verify", "data/w.safetensors")
+    assert ran.out.endswith("  fix:   name the tokenizer file beside it: data/tok.json\n")
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 @pytest.mark.parametrize("served", [True, False])
 def test_an_address_is_fetched_to_a_name_not_in_use(slmtok, refused, here, served):
