@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from slmtok.checks import check_path, expanded_home, is_file_name
-from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
+from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable, short_text
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
 from slmtok.path_arguments import glob_matches
 
@@ -247,11 +247,14 @@ def check_unchanged(before: Mapping[str, tuple[int, int] | None]) -> None:
 
 
 def mention_texts(error: MissingInput, corpus: object, fix: str, single_fix: str | None = None) -> None:
-    """Changes the fix where the caller probably means texts: less than half of a list exists, or a str has spaces."""
+    """Changes the fix where the caller probably means texts: less than half of a list exists, or a str has spaces.
+
+    `[text]` in `single_fix` becomes the text itself where that is short.
+    """
     if isinstance(corpus, (list, tuple)) and 2 * sum(map(_names_source, corpus)) < len(corpus):
         error.limit, error.fix = "a str in a list is a path", fix
     elif single_fix and isinstance(corpus, str) and any(map(str.isspace, corpus)):
-        error.fix = single_fix
+        error.fix = single_fix.replace("[text]", short_text([corpus], "[text]"))
 
 
 def _names_source(path: str | os.PathLike[str]) -> bool:

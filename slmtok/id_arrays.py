@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, SupportsInde
 from slmtok import _engine, atomic
 from slmtok.calls import argument_text, warn_caller
 from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked
-from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
+from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, short_text, value_text
 from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
 from slmtok.path_arguments import free_name, glob_matches
@@ -162,7 +162,7 @@ def _check_lazy_row(ids: object, call: str) -> Any:
         raise WrongType(f"{ids!r} is the name of a column of a batch, not its ids", fix=fix)
     if isinstance(ids, _TEXT):
         is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
-        fix = "list(map(int, ids.split()))" if is_ids else _TEXT_FIX
+        fix = call.format(_numbers_in(str(ids))) if is_ids else _TEXT_FIX
         raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix=fix)
     if isinstance(ids, (list, tuple)):
         refuse_mask(ids)
@@ -176,6 +176,12 @@ def _check_lazy_row(ids: object, call: str) -> Any:
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
     return ids if array is None else array
+
+
+def _numbers_in(text: str) -> str:
+    """The list of the ids that a text spells, as a caller writes it; of a long text, how it is made of `ids`."""
+    made = "list(map(int, ids.split()))"
+    return short_text([int(each) for each in text.split()], made) if len(text) <= _MAX_SHOWN else made
 
 
 def _refuse_header(ids: NDArray[Any]) -> None:
