@@ -162,7 +162,7 @@ class TextRun:
         from slmmodel.cli.text import is_text
         from slmmodel.cli.text_source import NO_VALIDATION, text_source
         from slmmodel.run import refuse_no_path
-        from slmtok.errors import short_text
+        from slmtok.record_texts import short_text
 
         if are_ids(data):
             check_path("data", data, "slmtok.Texts({})")  # raises the error for ids, which need a file

@@ -15,9 +15,10 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, short_text, suggestion
+from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
+from slmtok.record_texts import short_text
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 

@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
-from slmtok.errors import InvalidText, OptionError, Setting, WrongType, short_text, value_text
+from slmtok.errors import InvalidText, OptionError, Setting, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
-from slmtok.record_texts import map_call, text_in, texts_in, texts_of_rows
+from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text

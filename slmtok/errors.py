@@ -53,19 +53,6 @@ def value_text(value: object) -> str:
         return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 
-def short_text(value: object, name: str) -> str:
-    """A short text, or a list of such, as a caller writes it; other values are the variable `name`."""
-    parts = value if isinstance(value, (list, tuple)) else [value]
-    if len(parts) > _MAX_SHOWN or any(isinstance(each, (str, bytes)) and len(each) > _MAX_SHOWN for each in parts):
-        return name
-    text = value_text(value)
-    return text if len(text) <= _MAX_SHOWN else name
-
-
-_MAX_SHOWN = 60
-"""Characters of a value in the call of a fix."""
-
-
 def python_naming(setting: Setting) -> str:
     """A setting as a Python keyword argument: `vocab_size=300`, or `vocab_size` without a value."""
     return f"{setting.name}={value_text(setting.value)}" if setting.has_value else setting.name

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from slmtok.checks import check_path, expanded_home, is_file_name
-from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable, short_text
+from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
 from slmtok.path_arguments import glob_matches
+from slmtok.record_texts import short_text
 
 MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,

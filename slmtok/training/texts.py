@@ -16,11 +16,11 @@ from slmtok.corpus.contents import begins_with_record
 from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.selection import Selection
 from slmtok.corpus.streams import bare_suffix
-from slmtok.errors import InvalidText, OptionError, Setting, WrongType, short_text
+from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import is_counted, texts_in, texts_of_rows
+from slmtok.record_texts import is_counted, short_text, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
