@@ -162,11 +162,13 @@ class TextRun:
         from slmmodel.cli.text import is_text
         from slmmodel.cli.text_source import NO_VALIDATION, text_source
         from slmmodel.run import refuse_no_path
+        from slmtok.record_texts import short_text
 
         if are_ids(data):
             check_path("data", data, "slmtok.Texts({})")  # raises the error for ids, which need a file
         if isinstance(data, str):
-            refuse_no_path(check_path("data", data, "slmtok.Texts({})"), "evaluate(slmtok.Texts([text]))")
+            of_text = f"evaluate(slmtok.Texts({short_text([data], '[text]')}))"
+            refuse_no_path(check_path("data", data, "slmtok.Texts({})"), of_text)
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(check_path("data", data))):
             path = None if data is None else os.fspath(data)
             fix = "run.evaluate('DATA'), with their path, or run.evaluate(slmtok.Texts(texts))"

@@ -95,8 +95,14 @@ def similar_name(path: str | os.PathLike[str]) -> str | None:
     return f"check the name: there is {str(folder / near[0])!r}" if near else None
 
 
+_ADDRESS = re.compile("[a-z0-9]{2,}://")
+
+
 def missing_path(path: str, fix: Fix) -> MissingInput:
     """The error for a path that does not exist."""
+    if _ADDRESS.match(path):
+        fact = f"{path!r} is an address, and only files are read"
+        return MissingInput(fact, fix="fetch it first, and name the copy", path=path)
     if "\\" in path and os.path.lexists(meant := path.replace("\\", "/")):
         return MissingInput(f"no file or folder {path!r}: '/' divides folders here", fix=repr(meant), path=path)
     return MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)

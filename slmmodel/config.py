@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -260,7 +261,8 @@ def read_yaml(path: str) -> Settings:
         node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
     except FileNotFoundError:
         near = suggestion(Path(path).name, [each.name for each in Path(path).absolute().parent.glob("*.y*ml")])
-        fix: Fix = f"--config {Path(path).with_name(near)}" if near else "check the name"
+        made = f"; slm config > {shlex.quote(path)} writes one" if Path(path).parent.is_dir() else ""
+        fix: Fix = f"--config {Path(path).with_name(near)}" if near else f"check the name{made}"
         if path in PRESETS:
             fix = (Argument("preset", path),)
         raise MissingInput(f"no file {path!r}", where="--config", fix=fix, path=path) from None

@@ -63,7 +63,7 @@ def special_ids(vocab: VocabMeta) -> dict[str, Any]:
     return {"stop_ids": closing, "banned": tuple(id for id in without_text if id not in closing)}
 
 
-_SPLITS = {"train": "train", "val": "val", **dict.fromkeys(("validation", "valid", "dev"), "val")}
+_SPLITS = {"train": "train", "val": "val", **dict.fromkeys(("validation", "valid", "dev", "test"), "val")}
 """Names of splits, here and elsewhere, each with ours."""
 
 
@@ -73,7 +73,10 @@ def refuse_no_path(path: str, for_text: str) -> None:
         return
     split, is_text = _SPLITS.get(path), any(map(str.isspace, path))
     if split or is_text:
-        raise missing_path(path, f"evaluate(split={split!r})" if split else for_text)
+        error = missing_path(path, f"evaluate(split={split!r})" if split else for_text)
+        if split:
+            error.limit = "a split is an option; packed data have at most the splits train and val"
+        raise error
 
 
 _ATTRIBUTES_ELSEWHERE = {

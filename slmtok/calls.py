@@ -15,9 +15,10 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion, value_text
+from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
+from slmtok.record_texts import short_text
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -55,8 +56,6 @@ OF_ROWS = "slmtok.Ragged(np.concatenate(rows), np.cumsum([0, *map(len, rows)])),
 """The call that makes a `Ragged`."""
 OF_TOKENIZER = "slmtok.train('corpus.txt', vocab_size=8192) makes one, slmtok.load('tok.json') opens one"
 """The calls that make a `Tokenizer`."""
-_MAX_SHOWN = 60
-"""Characters of an argument in a call that an error shows; a longer one is named by what it is."""
 _VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "slmtok.Texts(texts)"}
 """The variables that hold objects of these types in the calls of errors."""
 
@@ -91,8 +90,8 @@ def argument_text(value: object, name: str = "corpus") -> str:
         return kind
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    text = value_text(value)
-    return text if len(text) <= _MAX_SHOWN and not text.startswith("<") else name
+    text = short_text(value, name)
+    return text if not text.startswith("<") else name
 
 
 def warn_caller(message: str) -> None:

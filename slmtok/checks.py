@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
-from slmtok.record_texts import map_call, text_in, texts_in, texts_of_rows
+from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
@@ -182,10 +182,10 @@ def check_text(x: object) -> Text:
     if isinstance(x, (list, tuple)):
         if are_segments(x):
             raise not_one_text(x, "tok.encode_segments(parts), for text and specials together")
-        raise not_one_text(x, "tok.decode(ids)" if are_ids(x) else "tok.encode_batch(texts)")
+        raise not_one_text(x, f"tok.decode({short_text(x, 'ids')})" if are_ids(x) else _batch_call(x))
     held = x.tolist() if hasattr(x, "tolist") else None
     if are_texts(held):
-        raise not_one_text(x, "tok.encode_batch(texts)")
+        raise not_one_text(x, _batch_call(held))
     found = _buffer(x)
     if found is None:
         refuse_table(x)
@@ -219,6 +219,11 @@ def utf8_of(text: str, what: str = "text", *, handler: str = "strict") -> bytes:
             fix="text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') joins pairs and replaces halves",
             index=error.start,
         ) from None
+
+
+def _batch_call(texts: object) -> str:
+    """The call that encodes a list of texts."""
+    return f"tok.encode_batch({short_text(texts, 'texts') if are_texts(texts) else 'texts'})"
 
 
 def _call_of_many(x: object) -> str | None:

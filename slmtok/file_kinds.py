@@ -118,6 +118,11 @@ def is_run(folder: str | Path) -> bool:
     return all((Path(folder) / name).is_file() for name in _RUN_FILES)
 
 
+def run_of(path: str | Path) -> str | None:
+    """The run of slm that a file is in; None for other files."""
+    return next((str(folder) for folder in Path(path).parents if is_run(folder)), None)
+
+
 def has_manifest(folder: str | Path) -> bool:
     """Whether a folder is packed data, sound or damaged."""
     return (Path(folder) / "manifest.json").is_file()

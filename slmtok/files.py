@@ -18,6 +18,7 @@ from slmtok.checks import check_path, expanded_home, is_file_name
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
 from slmtok.path_arguments import glob_matches
+from slmtok.record_texts import short_text
 
 MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,
@@ -42,14 +43,18 @@ MAX_FILE_BYTES = {
 }
 """The most bytes of a file of each kind. Those that list the files of a corpus have room for a million of them."""
 _BLOCK_BYTES = 1 << 20
+_WEB = ("http:", "https:", "ftp:")
 _FETCH = {
-    **dict.fromkeys(("http:", "https:", "ftp:"), "curl -Lo {1} {0}"),
-    "s3:": "aws s3 cp {0} {1}",
-    "gs:": "gcloud storage cp {0} {1}",
+    **dict.fromkeys(_WEB, "curl -fLo {copy} {address}"),
+    "s3:": "aws s3 cp {address} {copy}",
+    "gs:": "gcloud storage cp {address} {copy}",
 }
-"""The command that copies a file here, by the kind of its address: of the address and a name that is free."""
-_FETCH_FOLDER = {"s3:": "aws s3 cp --recursive {} {}", "gs:": "gcloud storage cp --recursive {} ."}
-"""The same for a folder, whose address ends with a slash; its name here is the last part of the address."""
+"""The command that copies a file here, by the kind of its address. With -f, curl writes no error page as the file."""
+_FETCH_FOLDER = {
+    "s3:": "aws s3 cp --recursive {address} {copy}",
+    "gs:": "mkdir {copy} && gcloud storage rsync --recursive {address} {copy}",
+}
+"""The same for a folder, whose address ends with a slash."""
 _LOCAL = "file://"
 _ADDRESS = re.compile("([a-z0-9]{2,}:)//?")
 
@@ -146,8 +151,7 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     if address := _ADDRESS.match(str(path)):
         # `Path` leaves one slash of two.
         name = f"{address[1]}//{str(path)[address.end() :]}"
-        fact = f"{name!r} is an address, and only files are read"
-        return MissingInput(fact, fix=_fetching(name, address[1]), path=str(path))
+        return _address_error(str(path), name, address[1])
     folder = Path(path).parent
     if not str(path):
         return MissingInput("the name of a file is empty", fix="name a file", path="")
@@ -172,17 +176,18 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     )
 
 
-def _fetching(address: str, kind: str) -> str:
-    """What to do about an address in the place of a file: to copy the file or the folder here."""
-    folder = address.rstrip("/").rpartition("/")[2]
-    if address.endswith("/"):
-        if command := _FETCH_FOLDER.get(kind):
-            name = shlex.quote(free_name(folder))
-            return f"fetch the folder first: {command.format(shlex.quote(address), name)}, and name {name}"
-        return "fetch the folder first, and name the copy"
-    fetch, name = _FETCH.get(kind), shlex.quote(free_name(re.split("[?#]", folder)[0] or "FILE"))
-    command = f": {fetch.format(shlex.quote(address), name)}" if fetch else ""
-    return f"fetch the file first{command}, and name {name if fetch else 'the copy'}"
+def _address_error(path: str, address: str, kind: str) -> MissingInput:
+    """The error for an address in the place of a file: its fix copies the file or the folder to a name not in use."""
+    is_folder = address.endswith("/")
+    noun, commands = ("folder", _FETCH_FOLDER) if is_folder else ("file", _FETCH)
+    place = re.split("[?#]", address)[0] if kind in _WEB else address
+    copy = free_name(place.rstrip("/").rpartition("/")[2])
+    fact = f"{address!r} is an address, and only files are read"
+    if kind not in commands:
+        return MissingInput(fact, fix=f"fetch the {noun} first, and name the copy", path=path)
+    fetch = commands[kind].format(address=shlex.quote(address), copy=shlex.quote(copy))
+    fix = f"fetch the {noun} first: {fetch}, and name {copy}"
+    return MissingInput(fact, fix=fix, path=path, address=address, fetch=fetch, copy=copy)
 
 
 _MAX_LISTED = 8
@@ -243,11 +248,14 @@ def check_unchanged(before: Mapping[str, tuple[int, int] | None]) -> None:
 
 
 def mention_texts(error: MissingInput, corpus: object, fix: str, single_fix: str | None = None) -> None:
-    """Changes the fix where the caller probably means texts: less than half of a list exists, or a str has spaces."""
+    """Changes the fix where the caller probably means texts: less than half of a list exists, or a str has spaces.
+
+    `[text]` in `single_fix` becomes the text itself where that is short.
+    """
     if isinstance(corpus, (list, tuple)) and 2 * sum(map(_names_source, corpus)) < len(corpus):
         error.limit, error.fix = "a str in a list is a path", fix
     elif single_fix and isinstance(corpus, str) and any(map(str.isspace, corpus)):
-        error.fix = single_fix
+        error.fix = single_fix.replace("[text]", short_text([corpus], "[text]"))
 
 
 def _names_source(path: str | os.PathLike[str]) -> bool:

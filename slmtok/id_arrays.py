@@ -22,6 +22,7 @@ from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
 from slmtok.path_arguments import free_name, glob_matches
 from slmtok.ragged import Ragged
+from slmtok.record_texts import short_text
 from slmtok.vocabulary import PADDING
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _check_lazy_row(ids: object, call: str) -> Any:
         raise WrongType(f"{ids!r} is the name of a column of a batch, not its ids", fix=fix)
     if isinstance(ids, _TEXT):
         is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
-        fix = "list(map(int, ids.split()))" if is_ids else _TEXT_FIX
+        fix = call.format(_numbers_in(str(ids))) if is_ids else _TEXT_FIX
         raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix=fix)
     if isinstance(ids, (list, tuple)):
         refuse_mask(ids)
@@ -176,6 +177,12 @@ def _check_lazy_row(ids: object, call: str) -> Any:
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
     return ids if array is None else array
+
+
+def _numbers_in(text: str) -> str:
+    """The list of the ids that a text spells, as a caller writes it; of a long text, how it is made of `ids`."""
+    made = "list(map(int, ids.split()))"
+    return short_text([int(each) for each in text.split()], made) if len(text) <= _MAX_SHOWN else made
 
 
 def _refuse_header(ids: NDArray[Any]) -> None:

@@ -149,3 +149,20 @@ def _for_each(text: str, rows: str, *, brackets: bool) -> str:
 
 def _are_texts(values: Sequence[object]) -> bool:
     return all(isinstance(value, str) for value in values)
+
+
+_MAX_SHOWN = 60
+"""Characters of a value in the call of a fix."""
+
+
+def short_text(value: object, name: str) -> str:
+    """A short text, or a list of such, as a caller writes it; other values are the variable `name`."""
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    if len(parts) > _MAX_SHOWN or any(isinstance(each, (str, bytes)) and len(each) > _MAX_SHOWN for each in parts):
+        return name
+    try:
+        text = repr(value)
+    except ValueError:
+        # Python refuses an integer of thousands of digits.
+        return name
+    return text if len(text) <= _MAX_SHOWN else name

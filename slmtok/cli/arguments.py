@@ -160,6 +160,12 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     if (local := error.fields.get("local_path")) and arguments_of(ctx).count(path) == 1:
         error.fix = command_line(ctx, [str(local) if word == path else word for word in arguments_of(ctx)])
         return
+    if fetch := error.fields.get("fetch"):
+        named = (path, error.fields["address"])
+        words = [str(error.fields["copy"]) if word in named else word for word in arguments_of(ctx)]
+        if words != arguments_of(ctx):
+            error.fix = f"{fetch} && {command_line(ctx, words)}"
+        return
     if path in positional(ctx) and isinstance(error, MissingInput) and (found := glob_matches(path)):
         error.fix = _globbed_line(path, found, ctx)
         return

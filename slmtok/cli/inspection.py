@@ -81,18 +81,19 @@ def guess(file: str) -> tuple[str, str]:
     """What a file of an unknown kind is, as far as its beginning says, and the command that reads it."""
     head = read_file(file, HEAD_BYTES) if Path(file).is_file() else b""
     name = shlex.quote(file)
+    run = file_kinds.run_of(file)
+    of_run = f"slm info {'RUN' if run is None else shlex.quote(run)} describes the run that they belong to"
     is_losses = b"__metadata__" in head and b"slm-losses" in head
     for is_found, what, reader in (
         (head.startswith(b"\x93NUMPY"), "a numpy array, ", f"slmtok decode {name} -t TOK, where it holds ids"),
         (head.startswith(b'{"ids": ['), "a list of ids, ", f"slmtok prune TOK --ids {name} -o FILE removes them"),
         (head.lstrip()[:9].lower() == b"<!doctype", "a page, ", "open it in a browser"),
         (is_losses, "losses of slm eval, ", f"slm compare {name} OTHER"),
-        (file.endswith(".safetensors"), "weights of a model, ", "slm info RUN describes the run that they belong to"),
+        (file.endswith(".safetensors"), "weights of a model, ", of_run),
     ):
         if is_found:
             return what, reader
     fix = "slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json"
-    run = next((str(folder) for folder in Path(file).parents if file_kinds.is_run(folder)), None)
     if run is not None:
         return f"of the run {run}, ", f"slm info {shlex.quote(run)}"
     if not Path(file).is_file():
@@ -144,7 +145,7 @@ def _verify_file(path: str, deep: bool, tokenizer: str) -> dict[str, Any]:
             raise missing_input(path)
         kind = _kind_of(path)
         if kind not in _KINDS:
-            _refuse_text(path, tokenizer)
+            _refuse_unchecked(path, tokenizer)
         _, check = _KINDS.get(kind, _KINDS[file_kinds.TOKENIZER])
         what = check(path, deep)
     except SlmtokError as error:
@@ -156,17 +157,25 @@ def _verify_file(path: str, deep: bool, tokenizer: str) -> dict[str, Any]:
     return {"path": path, "ok": True, "checked": True, "what": what, "code": DONE}
 
 
-def _refuse_text(path: str, tokenizer: str) -> None:
-    """Raises `Unreadable` for text, which records nothing that could be checked."""
+def _refuse_unchecked(path: str, tokenizer: str) -> None:
+    """Raises `WrongFormat` for a file of a run, `Unreadable` for text, which records nothing that could be checked."""
+    if run := file_kinds.run_of(path):
+        fix = f"slm doctor {shlex.quote(run)}"
+        fact = f"{path} is a file of the run {run}, whose files slm doctor checks together"
+        raise WrongFormat(fact, where=path, limit=_CHECKED, fix=fix, path=path)
     if Path(path).suffix != ".json" and is_text(read_file(path, HEAD_BYTES)):
         line = shlex.join(["slmtok", "audit", tokenizer, "--on", path])
         raise Unreadable(
             f"{path} is text, which records nothing that can be checked",
             where=path,
-            limit="tokenizer files, locks, counts, vocab.json, packed folders",
+            limit=_CHECKED,
             fix=f"{line} proves that a tokenizer loses nothing of it",
             path=path,
         )
+
+
+_CHECKED = "tokenizer files, locks, counts, vocab.json, packed folders"
+"""What slmtok verify checks."""
 
 
 def _kind_of(path: str) -> str:

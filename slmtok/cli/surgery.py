@@ -47,7 +47,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings
-from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, OptionError, SlmtokError
+from slmtok.errors import CorruptFile, InvalidSpecials, InvalidTokens, MissingInput, OptionError, SlmtokError
 from slmtok.files import free_name, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
@@ -123,11 +123,15 @@ def _load_own(tokenizer: str, corpus: Sequence[str], size: int | None, output: s
 
 
 def _unused_on(tokenizer: str) -> list[str]:
-    """`--unused-on` with each file that a tokenizer was trained on, which its lock names; else with a placeholder."""
-    files: list[str] = []
+    """`--unused-on` with each file that a tokenizer was trained on."""
+    return [word for file in _texts_of(tokenizer, "TEXT") for word in ("--unused-on", file)]
+
+
+def _texts_of(tokenizer: str, placeholder: str) -> list[str]:
+    """The files that a tokenizer was trained on, which its lock names; else a placeholder."""
     with suppress(SlmtokError):
-        files = load_lock(lock_path(tokenizer)).texts
-    return [word for file in (files or ["TEXT"]) for word in ("--unused-on", file)]
+        return load_lock(lock_path(tokenizer)).texts or [placeholder]
+    return [placeholder]
 
 
 def _size(value: str | None, arguments: Sequence[str]) -> str:
@@ -155,10 +159,24 @@ def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     set_outputs([output])
     _check([tokenizer], output, output + ID_MAP_SUFFIX, force=force)
     before = _load_own(tokenizer, ["CORPUS"], size, output, force=force)
+    if size > before.n_vocab:
+        raise _larger_than(before, tokenizer, size, output, force=force)
     after = slmtok.slice(before, size)
     ids = np.arange(before.n_vocab, dtype=np.int64)
     id_map = _write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
     return _outcome(before, after, output, [("id map", id_map["id_map"])], id_map)
+
+
+def _larger_than(before: Tokenizer, path: str, size: int, output: str, *, force: bool) -> InvalidTokens:
+    """The error for a slice of more ids than there are; the fix learns the others."""
+    words = ["slmtok", "extend", path, *_texts_of(path, "CORPUS"), "--vocab", str(size), "-o", output]
+    return InvalidTokens(
+        f"a vocabulary of {before.n_vocab} ids cannot be cut to {size}",
+        where=path,
+        limit=f"{FIRST_LEARNED} to {before.n_vocab}",
+        fix=shlex.join([*words, *["--force"] * force]),
+        option="n_vocab",
+    )
 
 
 def _added(value: str | None, arguments: Sequence[str]) -> str:

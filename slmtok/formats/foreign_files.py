@@ -78,7 +78,12 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
     content = content_of(data[:HEAD_BYTES])
     if content is None:
         return None
-    fix = str(content.read_by) if content is GIT_LFS_POINTER else "name a tokenizer file, such as tok.json"
+    if content is GIT_LFS_POINTER:
+        return ForeignFile(content.name, str(content.read_by))
+    beside = next((each for each in map(Path(path).with_name, ("tok.json", "tokenizer.json")) if each.is_file()), None)
+    fix = (
+        f"name the tokenizer file beside it: {beside}" if beside else "name a tokenizer file, as slmtok train writes it"
+    )
     return ForeignFile(content.name, fix)
 
 

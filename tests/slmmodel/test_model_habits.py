@@ -129,7 +129,8 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run").generate({1, 2}), "[1, 300, 301]"),
     (lambda: slmmodel.load("run/checkpoints/step-2"), "name the run: run, with step=2"),
     (lambda: slmmodel.load("run").evaluate("data", stateful=True), "leave out stateful"),
-    (lambda: app.load("run").evaluate("The fox is red."), "evaluate(slmtok.Texts([text]))"),
+    (lambda: app.load("run").evaluate("The fox is red."), "evaluate(slmtok.Texts(['The fox is red.']))"),
+    (lambda: app.load("run").evaluate("test"), "evaluate(split='val')"),
     (
         lambda: slmmodel.load("run").evaluate("The fox is red."),
         "slmmodel.app.load(path).evaluate(slmtok.Texts([text]))",

@@ -271,8 +271,9 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
         for text, fact in [
             (5, "text must be str or bytes, not int"),
             (None, "text must be str or bytes, not NoneType"),
-            (["a"], "tok.encode_batch(texts)"),
-            (np.array(["a", "b"]), "tok.encode_batch(texts)"),
+            (["a"], "tok.encode_batch(['a'])"),
+            (["a" * 61], "tok.encode_batch(texts)"),
+            (np.array(["a", "b"]), "tok.encode_batch(['a', 'b'])"),
             (Path("x.txt"), "is a path, not text"),
         ]
     ),
@@ -330,7 +331,8 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: slmtok.Texts(5), errors.WrongType, "Texts takes many texts, not int"),
     (lambda tok: slmtok.train(b"text"), errors.WrongType, "this is one bytes"),
     (lambda tok: slmtok.train({"a": 1}), errors.WrongType, "a corpus cannot be dict"),
-    (lambda tok: slmtok.train("once upon a time"), errors.MissingInput, "slmtok.Texts([text])"),
+    (lambda tok: slmtok.train("once upon a time"), errors.MissingInput, "slmtok.Texts(['once upon a time'])"),
+    (lambda tok: slmtok.Texts("one text"), errors.WrongType, "slmtok.Texts(['one text'])"),
     (lambda tok: slmtok.train(["once upon", "a time"]), errors.MissingInput, "slmtok.Texts(texts)"),
     (lambda tok: story(-1), errors.OptionError, "index=-1 is out of range"),
     (lambda tok: story(1.5), errors.WrongType, "index must be an integer"),

@@ -176,7 +176,10 @@ def test_records_and_rows_in_the_place_of_texts(text, fix):
 def test_ids_as_text_and_numbers_between_ids(tok):
     with pytest.raises(WrongType) as caught:
         tok.decode("116 104 101")
-    assert caught.value.fix == "list(map(int, ids.split()))"
+    assert caught.value.fix == "tok.decode([116, 104, 101])"
+    with pytest.raises(WrongType) as caught:
+        tok.decode("116 " * 30)
+    assert caught.value.fix == "tok.decode(list(map(int, ids.split())))"
     with pytest.raises(WrongType, match=r"300\.5 is float") as caught:
         tok.decode([300.5, 301])
     assert "these are no ids" in caught.value.fix

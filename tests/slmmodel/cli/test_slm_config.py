@@ -169,3 +169,39 @@ def test_given_settings_are_in_the_file(slm, folder, preset):
 def test_wrong_settings_write_no_file(slm, options, fact):
     ran = slm("config", *options, code=2)
     assert fact in ran.err and ran.out == ""
+
+
+def test_a_configuration_that_is_missing_is_made(slm, folder):
+    """The fix, run as it is printed, writes the file that was named."""
+    line = ["train", folder / "data", "-o", "run", "--budget", "steps=1", "--config", "run.yml"]
+    made = re.search("check the name; (slm config) > run.yml writes one", slm(*line, code=1).err)
+    assert made and not Path("run.yml").exists()
+    Path("run.yml").write_text(slm(*made[1].split()[1:], code=0).out)
+    slm("config", "--check", "run.yml", "--data", folder / "data", code=0)
+    assert "fix:   check the name\n" in slm(*line[:-1], "none/run.yml", code=1).err
+
+
+def test_each_way_for_heads_takes_the_place_of_the_option(slm, folder):
+    line = [
+        "train",
+        folder / "data",
+        "-o",
+        "run",
+        "--preset",
+        "cpu-demo",
+        "--device=cpu",
+        "--set",
+        "model.n_kv_heads=4",
+    ]
+    ran = slm(*line, "--set", "model.n_heads=7", code=2)
+    ways = ran.err.partition("fix:   ")[2].strip().split(", or ")
+    assert ways == ["--set model.n_heads=8", "--set model.n_heads=7 --set model.n_kv_heads=7 --set model.d_model=140"]
+    Path("run.yaml").write_text("model: {preset: cpu-demo, n_kv_heads: 4}\n")
+    for way in ways:
+        sets = way.split()
+        slm("config", "--check", "run.yaml", "--data", folder / "data", *sets, code=0)
+
+
+def test_an_address_in_the_place_of_data(slm, folder):
+    ran = slm("train", "s3://bucket/data", "-o", "run", code=1)
+    assert "is an address, and only files are read\n  fix:   fetch it first, and name the copy\n" in ran.err

@@ -108,10 +108,7 @@ MESSAGES = {
     "train hf:name: --vocab 300 -o x": (2, "'hf:name:' has no configuration after ':'\n"),
     "train hf:name:@x --vocab 300 -o x": (2, "fix:   hf:name@x\n"),
     "train hf:a/b@ --vocab 300 -o x": (2, "'hf:a/b@' has no split after '@'\n"),
-    "train s3://b/c.txt --vocab 300 -o x": (
-        1,
-        "fix:   fetch the file first: aws s3 cp s3://b/c.txt c.txt, and name c.txt\n",
-    ),
+    "train s3://b/c.txt --vocab 300 -o x": (1, "fix:   aws s3 cp s3://b/c.txt c.txt && slmtok train c.txt --"),
     "train hdfs://b/c.txt --vocab 300 -o x": (1, "fix:   fetch the file first, and name the copy\n"),
     # Files of tokenizers as text.
     "train wordpiece.json --vocab 300 -o x": (2, "wordpiece.json is a tokenizer of Hugging Face, not text\n"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -162,12 +163,14 @@ FIXES = {
     "import gpt2 -o x": (2, "fix:   every command takes the name: slmtok info gpt2\n"),
     "import https://host/a.json -o x": (
         1,
-        "fix:   fetch the file first: curl -Lo a.json https://host/a.json, and name a.json\n",
+        "fix:   curl -fLo a.json https://host/a.json && slmtok import a.json -o x\n",
     ),
     "train https://host/a.txt --vocab 280": (
         1,
-        "fix:   fetch the file first: curl -Lo a-2.txt https://host/a.txt, and name a-2.txt\n",
+        "fix:   curl -fLo a-2.txt https://host/a.txt && slmtok train a-2.txt --vocab 280\n",
     ),
+    "train s3://bucket/a.txt --vocab 280": (1, "fix:   aws s3 cp s3://bucket/a.txt a-2.txt && slmtok train a-2.txt --"),
+    "train https://host/b.txt?raw=1 --vocab 280": (1, "fix:   curl -fLo b.txt 'https://host/b.txt?raw=1' && slmtok "),
     "train roneneldan/TinyStories --vocab 280": (1, "hf:roneneldan/TinyStories is a data set"),
     "train *.csv --vocab 280 -o x": (1, "fix:   slmtok train './*.txt' --vocab 280 -o x\n"),
     "merge *.cnts -o x": (1, "fix:   './*.counts'\n"),
@@ -396,3 +399,32 @@ def test_constructors_of_other_libraries_lead_to_load():
     for name in ("from_file", "from_pretrained"):
         with pytest.raises(AttributeError, match=r"slmtok\.load\(path\) opens one"):
             getattr(slmtok.Tokenizer, name)
+
+
+def test_files_of_a_run_are_checked_with_the_run(slmtok, refused, here):
+    """The tokenizer in the working folder is another file, which says nothing about them."""
+    (here / "run/model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0" + b'{"a":{}}        ')
+    for name in ("run/model.safetensors", "run/config.yaml"):
+        ran = slmtok("verify", name)
+        assert ran.code == 1 and ran.out.startswith(f"{name}: NOT CHECKED: {name} is a file of the run run, ")
+        assert ran.out.endswith("  fix:   slm doctor run\n")
+    fix = "fix:   name the tokenizer file beside it: run/tok.json\n"
+    assert fix in refused("encode", "a.txt", "-t", "run/model.safetensors", code=1)
+    shutil.copy(here / "run/model.safetensors", here / "data/w.safetensors")
+    ran = slmtok("verify", "data/w.safetensors")
+    assert ran.out.endswith("  fix:   name the tokenizer file beside it: data/tok.json\n")
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.parametrize("served", [True, False])
+def test_an_address_is_fetched_to_a_name_not_in_use(slmtok, refused, here, served):
+    """The fix replaces no file; where the server has none, it writes none."""
+    address, before = "https://host/a.txt", (here / "a.txt").read_bytes()
+    (here / "served").write_text(TEXT * 2)
+    err = refused("train", address, "--vocab", "275", "-o", "x.json", code=1)
+    fetch, _, train = err.partition("fix:   ")[2].strip().partition(" && ")
+    local = (here / ("served" if served else "none")).as_uri()
+    ran = subprocess.run(["bash", "-c", fetch.replace(address, local)], check=False, capture_output=True)
+    assert (ran.returncode == 0) == (here / "a-2.txt").exists() == served
+    assert (here / "a.txt").read_bytes() == before
+    assert not served or slmtok(*train.split()[1:]).code == 0
