@@ -285,7 +285,9 @@ def _refuse_divided_list(ctx: click.Context, args: Sequence[str]) -> None:
             _refuse(fact, ctx, flag, [*args[: at + 2], *also, *rest[len(more) :]], "" if also else EACH)
         if not ("," in metavars.get(flag, "") or metavars.get(flag) == "IDS") or first.startswith("-"):
             continue
-        if more := list(takewhile(partial(_is_listed, options[flag]), rest)):
+        # The help of an option may name another one.
+        words = takewhile(lambda word: word not in options, rest)
+        if more := list(takewhile(partial(_is_listed, options[flag]), words)):
             is_one = "is one word" if metavars[flag] == "IDS" else "has commas, and no spaces"
             listed = [",".join(each.strip(",") for each in [first, *more])]
             if "=" in first:

@@ -54,6 +54,7 @@ from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_special
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.specials import FIRST_LEARNED, SPELLING, SpecialId, pairs_meant, spellings_meant
+from slmtok.strict_json import FaultError, parse_object
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.lock import load_lock, lock_path
 from slmtok.vocabulary import foreign_ids
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
 
 _IDS = re.compile(r"[0-9]+([\s,]+[0-9]+)*")
 """Ids on a line of a file."""
+_MAX_DEPTH = 16
+"""Of a JSON object with ids."""
 _LISTED_IDS = re.compile(rf"\[?{_IDS.pattern},?\]?")
 """Ids where the name of a file is expected."""
 _TABLE = re.compile(r"([^\d\s][^\n]*\n)?(?: *\d+(?:[,;\t]| {2,})[^\n]*\n?)+", re.ASCII)
@@ -403,6 +406,18 @@ def _with_ids(name: str, path: str) -> str:
     return shlex.join(["slmtok", "prune", *(f"--ids={name}" if each == f"--ids={path}" else each for each in words)])
 
 
+def _content_of_ids(text: str) -> Any:
+    """The JSON of a list of ids, or its numbers. Raises `ValueError`, `RecursionError`, `FaultError`."""
+    if text.lstrip().startswith("{"):
+        return parse_object(text.encode(), _MAX_DEPTH, allow_floats=True)
+    if text.lstrip().startswith("["):
+        return json.loads(text)
+    words = text.split()
+    if not all(map(_IDS.fullmatch, words)):
+        raise ValueError("int takes other forms too, such as 1_199 and digits of other scripts")
+    return list(map(int, words))
+
+
 def read_id_list(path: str, fingerprint: str) -> list[int]:
     """The ids in a file, of the tokenizer with this fingerprint.
 
@@ -426,11 +441,11 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
         raise MissingInput(f"{path!r} is packed data, not a list of ids", where="--ids", fix=fix, path=path)
     text = read_limited(path, "list of ids").decode("utf-8", "replace")
     try:
-        content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))
+        content = _content_of_ids(text)
         found = content["ids"] if isinstance(content, dict) else content
         if not found or not all(type(id) is int for id in found):
             raise TypeError
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError, FaultError):
         lines = enumerate(text.splitlines(), 1)
         wrong = next(
             (f", line {number}: {line.strip()[:40]!r}" for number, line in lines if not _IDS.fullmatch(line.strip())),

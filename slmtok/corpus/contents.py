@@ -210,6 +210,14 @@ def _check_compressed(path: str) -> None:
     except OSError:
         return
     content, suffix = content_of(head), Path(path).suffix
+    if not head and os.path.isfile(path):  # noqa: PTH113
+        raise Unreadable(
+            f"{path!r} has 0 bytes, and its name ends in {suffix}, which is compressed data",
+            where=path,
+            limit="compressed data of an empty text have some bytes too",
+            fix=_FETCH_AGAIN.partition(":")[0],
+            path=path,
+        )
     # A browser decompresses a page that is meant to be one.
     if content is None and bare_suffix(path) not in MARKUP_SUFFIXES and (language := markup_of(path, head)):
         content = Content(language, _FETCH_AGAIN)

@@ -319,3 +319,9 @@ def test_a_comparison_of_a_model_with_itself_is_noted(slm, here):
 def test_a_budget_that_is_spent_trains_nothing_and_leaves_nothing(slm, here):
     err = slm("resume", "run", "-o", "new", "--budget", "epochs=0.0001", code=2).err
     assert "no step is left: step 2 has spent the budget epochs=0.0001" in err and not Path("new").exists()
+
+
+def test_an_option_ends_a_list(slm):
+    """The help of `--vocabs` names `-t`, so that it could be taken for an item."""
+    ran = slm("ablate", "--vocabs", "300,600", "-t", "no.json", "--text", "text.txt", "-o", "new")
+    assert "no file 'no.json'" in ran.err and "a list has commas" not in ran.err

@@ -465,3 +465,10 @@ def test_a_file_is_no_special_token(slmtok, here, words: str, fix: str) -> None:
     (here / "copy.json").write_bytes((here / "tok.json").read_bytes())
     assert _pasted(slmtok, f"set-special {words}") == f"slmtok set-special {fix}"
     assert slmtok("set-special", *shlex.split(fix)).code == 0
+
+
+@pytest.mark.parametrize("text", ["1_199", "+279", "٢٧٩", '{"ids": [279], "ids": [278]}'])
+def test_ids_to_remove_are_read_strictly(slmtok, here, text):
+    Path("ids.txt").write_text(text, encoding="utf-8")
+    ran = slmtok("prune", "tok.json", "--ids", "ids.txt", "-o", "x.json")
+    assert (ran.code, Path("x.json").exists()) == (1, False) and "ids.txt is not a list of ids" in ran.err

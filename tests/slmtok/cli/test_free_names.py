@@ -56,15 +56,15 @@ def test_the_files_of_a_folder(slmtok) -> None:
 @pytest.mark.parametrize(
     ("name", "address", "fix"),
     [
-        ("a.txt", "https://host/a.txt?raw=1", "curl -Lo a-2.txt 'https://host/a.txt?raw=1', and name a-2.txt"),
-        ("a.txt", "s3://host/a.txt", "aws s3 cp s3://host/a.txt a-2.txt, and name a-2.txt"),
-        ("b.txt", "gs://host/a.txt", "gcloud storage cp gs://host/a.txt a.txt, and name a.txt"),
-        ("texts", "s3://host/texts/", "aws s3 cp --recursive s3://host/texts/ texts-2, and name texts-2"),
+        ("a.txt", "https://host/a.txt?raw=1", "curl -fLo a-2.txt 'https://host/a.txt?raw=1' && slmtok train a-2.txt"),
+        ("a.txt", "s3://host/a.txt", "aws s3 cp s3://host/a.txt a-2.txt && slmtok train a-2.txt"),
+        ("b.txt", "gs://host/a.txt", "gcloud storage cp gs://host/a.txt a.txt && slmtok train a.txt"),
+        ("texts", "s3://host/texts/", "aws s3 cp --recursive s3://host/texts/ texts-2 && slmtok train texts-2"),
     ],
 )
 def test_a_file_that_is_fetched(slmtok, name: str, address: str, fix: str) -> None:
     Path(name).write_text("kept")
-    assert fix_of(slmtok("train", address, "--vocab", "280", "-o", "x")).partition(" first: ")[2] == fix
+    assert fix_of(slmtok("train", address, "--vocab", "280", "-o", "x")) == f"{fix} --vocab 280 -o x"
 
 
 def test_a_tokenizer_that_is_fetched(slmtok) -> None:

@@ -405,6 +405,15 @@ def test_files_without_a_size_are_piped_in(tmp_path: Path) -> None:
     assert "cat /proc/cpuinfo | slmtok ... -" in str(caught.value.fix)
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".zst", ".xz"])
+def test_no_bytes_are_no_compressed_text(tmp_path: Path, suffix: str) -> None:
+    """As of a download that failed; gzip, zstd and xz refuse them as well."""
+    (tmp_path / "whole.txt").write_text("text")
+    (tmp_path / f"cut.txt{suffix}").touch()
+    with pytest.raises(Unreadable, match="has 0 bytes, and its name ends in"):
+        slmtok.count(tmp_path)
+
+
 def test_a_zstd_window_above_the_limit_is_no_damage(tmp_path: Path) -> None:
     """A sound file of `zstd --long=31`: to fetch it again would not help."""
     compressor = zstandard.ZstdCompressor(write_content_size=False).compressobj()

@@ -128,7 +128,7 @@ def test_invalid_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (tmp_path / "b.parquet").write_bytes(whole)
     with pytest.raises(errors.Unreadable, match=r"b\.parquet"):
         texts(tmp_path / "b.parquet")
-    (tmp_path / "c.parquet.gz").write_bytes(b"")
+    (tmp_path / "c.parquet.gz").write_bytes(gzip.compress(b"PAR1"))
     with pytest.raises(errors.OptionError, match="cannot be read as parquet"):
         texts(tmp_path / "c.parquet.gz")
     with pytest.raises(errors.OptionError, match="stdin cannot be read as parquet"):
