@@ -29,6 +29,8 @@ FINGERPRINT_FIELDS = {
 
 World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
 """
+BRANCH_FIELDS = ("plan", "torch", "device", "threads")
+"""Compared fields that a branch records at its first step; it has the tokenizer and the data of its parent."""
 VALIDATION, VALIDATING, SAVED = "validation", "validating", "saved"
 """Phases of a progress report, besides those of a `Heartbeat`, where their key is `stage`."""
 _Version = Annotated[int, exactly(VERSION)]
