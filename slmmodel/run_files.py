@@ -60,6 +60,12 @@ class Parent(Strict):
     weights: str
     counters: Counters | None = None
     """its totals: what is left of a budget follows from them"""
+    cursor: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
+    """where the first step of the branch begins, as in `TrainState`"""
+    positions: dict[str, Count] = Field(default_factory=dict)
+    """`bytes_read_by_source` there"""
+    plan: str | None = None
+    """of all steps before; null where they had several"""
 
 
 class Fingerprint(Strict):
