@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from slmmodel.files import PART, is_folder
+from slmmodel.files import PART, is_folder, read_file
 from slmmodel.folder_lock import LOCK
 from slmmodel.sums import SUMS
 
@@ -35,6 +35,9 @@ _CHECKPOINT_FILE = re.compile(rf"({MODEL}|{OPTIMIZER}|{RECURRENT}){_TENSORS}")
 LEFTOVER = re.compile(rf"step-[0-9]+({BAD})?(\.old)?\.tmp")
 """A checkpoint that is being written or removed."""
 STEP = re.compile(rf"step-[0-9]+({BAD})?")
+_HEAD_BYTES = 64
+_RESULT = re.compile(rb'\{\s*"kind":\s*"(certificate|passkey|probe|prompts)"')
+"""How the envelope of a result of an evaluation begins."""
 _EVENTS, _WANDB = re.compile(r"events\.out\.tfevents\..*"), re.compile(r"id|latest-run|debug.*\.log")
 _WANDB_RUN = re.compile(r"(offline-)?run-.*")
 
@@ -84,7 +87,14 @@ def _checkpoints(folder: Path) -> Iterator[Path]:
 
 
 def _evaluations(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.iterdir()) if path.suffix == ".json" or _is_part(path.name))
+    return (path for path in sorted(folder.iterdir()) if _is_part(path.name) or _is_result(path))
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a file is a result that a command wrote, or a link in its place; a damaged one stays."""
+    if path.suffix != ".json" or is_folder(path):
+        return False
+    return path.is_symlink() or (path.is_file() and _RESULT.match(read_file(path, _HEAD_BYTES)) is not None)
 
 
 def _tensorboard(folder: Path) -> Iterator[Path]:

@@ -29,6 +29,8 @@ FINGERPRINT_FIELDS = {
 
 World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
 """
+BRANCH_FIELDS = ("plan", "torch", "device", "threads")
+"""Compared fields that a branch records at its first step; it has the tokenizer and the data of its parent."""
 VALIDATION, VALIDATING, SAVED = "validation", "validating", "saved"
 """Phases of a progress report, besides those of a `Heartbeat`, where their key is `stage`."""
 _Version = Annotated[int, exactly(VERSION)]
@@ -58,6 +60,12 @@ class Parent(Strict):
     weights: str
     counters: Counters | None = None
     """its totals: what is left of a budget follows from them"""
+    cursor: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
+    """where the first step of the branch begins, as in `TrainState`"""
+    positions: dict[str, Count] = Field(default_factory=dict)
+    """`bytes_read_by_source` there"""
+    plan: str | None = None
+    """of all steps before; null where they had several"""
 
 
 class Fingerprint(Strict):

@@ -28,7 +28,7 @@ from slmmodel.distributed import World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite, OptionError
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.run_files import FINAL_REASONS, VERSION, TrainState, Validation
+from slmmodel.run_files import BRANCH_FIELDS, FINAL_REASONS, VERSION, TrainState, Validation
 from slmmodel.sizes import counted, format_time
 from slmmodel.torch_state import own_torch_state
 from slmmodel.training import setup
@@ -299,8 +299,13 @@ class Trainer:
             fingerprint |= {"steps": steps, "micro_batch": self.train_step.micro_batch}
             setup.create_run(self.folder, self.config, self.data, fingerprint)
         elif self.world.is_main and before is not None:
-            if before["steps"] is None:
-                self.folder.update_fingerprint({**before, "steps": steps})
+            recorded = {**before, "steps": steps}
+            parent = before.get("parent")
+            if parent is not None and self.folder.checkpoints.list()[-1:] == [parent["step"]]:
+                # A branch before its first step has the record of its parent; what differs of it was allowed.
+                recorded |= {name: fingerprint[name] for name in BRANCH_FIELDS}
+            if recorded != before:
+                self.folder.update_fingerprint(recorded)
             moved = setup.record_data_paths(self.folder, self.config.data)
             self.add_notes([moved] if moved else [])
         self.world.barrier()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
     from slmmodel.data.loader import Loader
     from slmmodel.data.source import TokenSource
+    from slmmodel.run_files import TrainState
     from slmmodel.training.stages import DataStages
     from slmmodel.vocab import VocabMeta
     from slmtok.options import ReadOptions
@@ -88,8 +89,11 @@ def batches(
     from slmmodel.training.state import initial_state
 
     to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
-    state, loader, shown = initial_state(), stages.loader, []
-    for number in range(first_step + n):
+    state, shown = initial_state(), list[dict[str, Any]]()
+    if split == "train":
+        _begin_at_branch(state, source, stages.sequences_digest, first_step)
+    loader = stages.enter(state)
+    for number in range(state.counters.step, first_step + n):
         step = loader.global_batch(Cursor(*state.cursor))
         if number >= first_step:
             shown.append({"step": number, **_batch_dict(loader.batch(step.sequence_keys), to_words, max_rows)})
@@ -107,6 +111,28 @@ def batches(
     }
     notes = _notes_on_end(source, first_step + n) if split == "train" else ()
     return Outcome(result, lambda: _show(result), warnings=notes)
+
+
+def _begin_at_branch(state: TrainState, source: str, plan: str, first_step: int) -> None:
+    """Moves the state to the first step of a branch whose `plan` is not that of the steps before.
+
+    Raises `OptionError` for those steps: the branch has no record of the settings that decided their sequences.
+    """
+    run = RunFolder(Path(source))
+    parent = (run.fingerprint.get("parent") if run.exists() else None) or {}
+    if parent.get("cursor") is None or parent.get("plan") == plan:
+        return
+    step = parent["step"]
+    if first_step < step:
+        raise OptionError(
+            f"the run {source!r} does not record which sequences the steps before step {step:,} took",
+            where=f"it began at step {step:,} of another run, and steps before it had another batch, seed or data",
+            limit=f"--first-step {step}, or more",
+            fix=f"--first-step {step}, or name the other run",
+            option="first_step",
+        )
+    state.counters.step, state.cursor = step, parent["cursor"]
+    state.bytes_read_by_source = parent.get("positions", {})
 
 
 def _notes_on_end(source: str, steps: int) -> tuple[str, ...]:

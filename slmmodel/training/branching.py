@@ -57,7 +57,10 @@ def _branch(
         # The new run would end before its first step.
         raise setup.no_step_left(budget, counters["step"])
     weights = checkpoint.weights_digest(folder)
+    if changes:
+        state["cursor"] = _cursor_of_batches(state["cursor"], parent.config["run"]["batch_tokens"], config)
     from_checkpoint = {"step": int(counters["step"]), "weights": weights, "counters": counters}
+    from_checkpoint |= {"cursor": state["cursor"], "positions": state["positions"], "plan": _plan_before(parent)}
     fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
     if run.exists() and not force:
         if all(run.fingerprint.get(name) == fingerprint[name] for name in ("parent", "config")):
@@ -85,7 +88,6 @@ def _branch(
     if changes:
         # The new number of steps replaces that of a time budget which the parent planned again.
         state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
-        state["cursor"] = _cursor_of_batches(state["cursor"], parent.config["run"]["batch_tokens"], config)
         write_file(copy / run_entries.TRAIN_STATE, checkpoint.to_json(state), run.handle)
         write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)), run.handle)
     write_file(run.path / run_entries.METRICS, metrics, run.handle)
@@ -123,6 +125,12 @@ def _check_state(parent: RunFolder, config: RunConfig, changes: Settings) -> Non
                 fix=f"leave it out, or train a new run: slm train DATA --set {name}={given.value}",
                 option=name,
             )
+
+
+def _plan_before(parent: RunFolder) -> str | None:
+    """The plan of all steps of a run; None for a branch whose own steps have another than those before."""
+    plan, before = parent.fingerprint.get("plan"), parent.fingerprint.get("parent")
+    return plan if before is None or before.get("plan") == plan else None
 
 
 def _cursor_of_batches(cursor: list[int], batch_tokens: int, config: RunConfig) -> list[int]:

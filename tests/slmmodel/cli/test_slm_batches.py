@@ -63,6 +63,40 @@ def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, crop_offset):
     assert ran.code == 2 and "cannot be chosen for a run" in ran.err
 
 
+@pytest.mark.parametrize("pack", ["concat", "bucket"])
+@pytest.mark.parametrize("change", ["run.batch_tokens=32", "run.seed=3"])
+def test_batches_of_a_branch_begin_where_its_training_did(slm, tmp_path, pack, change):
+    """Counted from step 0, those of another batch would lie elsewhere."""
+    from slmmodel.checkpoint import RunFolder, read_train_state
+    from slmmodel.config import RunConfig
+    from slmmodel.data import Cursor, open_data
+    from slmmodel.training.setup import make_loader
+
+    data = made.write_data(tmp_path / "data", {"train": [made.documents([5, 9, 40, 3] * 9)]})
+    shape = ("model.d_model=16", "model.n_heads=2", "model.n_kv_heads=2", "model.d_ff=32", "model.n_layers=1")
+    sizes = ("model.seq_len=8", "run.batch_tokens=16", f"data.pack={pack}", "run.save_every=1", "run.keep=9")
+    named = [word for setting in (*shape, *sizes) for word in ("--set", setting)]
+    slm("train", data, "-o", "run", "--preset", "cpu-demo", "--budget", "steps=6", *named, "--quiet", code=0)
+    given = ("--no-eval", "--quiet")
+    resume = ("resume", "run", "--step", 4, "-o", "new", "--budget", "steps=8", "--set", change)
+    slm(*resume, "--allow-mismatch", "plan", *given, code=0)
+    slm("resume", "new", "--step", 6, "-o", "later", "--budget", "steps=9", *given, code=0)
+    slm("resume", "run", "--step", 4, "-o", "same", "--budget", "steps=8", *given, code=0)
+    for path, first, steps in (("new", 4, 8), ("later", 6, 9), ("same", 0, 8)):
+        run = RunFolder.open(path)
+        loader = make_loader(open_data(str(data)), RunConfig(**run.config))
+        shown = slm("batches", path, "--first-step", first, "--n", steps - first, "--max-rows", 0, "--json", code=0)
+        for each in shown.json["result"]["batches"]:
+            if run.checkpoints.path(each["step"]).is_dir():
+                trained = loader.global_batch(Cursor(*read_train_state(run.checkpoint(each["step"]))["cursor"]))
+                rows = [[row["epoch"], row["block"], row["row"]] for row in each["shown"]]
+                assert rows == trained.sequence_keys.tolist(), (path, each["step"])
+        if first:
+            err = slm("batches", path, "--first-step", first - 1, code=2).err
+            assert f"'{path}' does not record which sequences the steps before step {first} took" in err
+            assert f"fix:   --first-step {first}, or name the other run\n" in err
+
+
 def test_people_see_borders_padding_and_what_is_left_out(slm, data):
     ran = slm("batches", data, "--n", 1, "--seq-len", 64, "--batch-size", 2, "--max-rows", 1, "--split", "val", code=0)
     assert "data, split val, concat: 1 sequences per epoch, 7 targets, 89.06 % padding" in ran.out

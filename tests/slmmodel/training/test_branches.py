@@ -7,7 +7,7 @@ import small
 
 from slmmodel.budget import BUDGETS
 from slmmodel.checkpoint import RunFolder, read_train_state
-from slmmodel.errors import InvalidConfig, OptionError, UnknownName
+from slmmodel.errors import InvalidConfig, Mismatch, OptionError, UnknownName
 from slmmodel.trainer import branch, dry_run, train
 from slmmodel.training.status import status
 
@@ -63,6 +63,30 @@ def test_a_budget_that_the_checkpoint_has_spent_in_epochs_is_refused(origin, ids
     branch(origin, STEP, tmp_path / "new", settings={"run.batch_tokens": LARGER, "run.budget.epochs": spent})
     with pytest.raises(OptionError, match="no step is left: step 8 has spent the budget epochs="):
         train({"run.threads": 1}, output=tmp_path / "new", **PLAN)
+
+
+@pytest.mark.parametrize("changes", [{"run.batch_tokens": LARGER}, {"run.seed": 3}])
+def test_a_branch_records_its_own_plan(origin, tmp_path, changes):
+    """Allowed once, its sequences are compared with those that it began with, as of any run."""
+    branch(origin, STEP, tmp_path / "new", settings={**changes, "run.budget.steps": 16})
+    with pytest.raises(Mismatch, match="how the data are cut into sequences differs"):
+        train({"run.threads": 1}, output=tmp_path / "new")
+    first = train({"run.threads": 1}, output=tmp_path / "new", report=small.stop_at(10), **PLAN)
+    assert (first.reason, first.step) == ("terminated", 10)
+    branch(tmp_path / "new", 10, tmp_path / "later", settings={"optim.weight_decay": 0.0})
+    for path in (tmp_path / "new", tmp_path / "later"):
+        result = train({"run.threads": 1}, output=path)
+        assert result.step == 16 and not any("another plan" in note for note in result.notes)
+    assert RunFolder(tmp_path / "new").fingerprint["plan"] != RunFolder(origin).fingerprint["plan"]
+
+
+def test_a_branch_records_its_own_threads(origin, tmp_path):
+    """A number of threads that was allowed at its first step is the one it continues with."""
+    branch(origin, STEP, tmp_path / "new")
+    train({"run.threads": 2}, output=tmp_path / "new", report=small.stop_at(10), allow_mismatch=["threads"])
+    with pytest.raises(Mismatch, match="the number of threads differs from the run's: 1 now, 2 recorded"):
+        train({"run.threads": 1}, output=tmp_path / "new")
+    assert train({"run.threads": 2}, output=tmp_path / "new").step == 12
 
 
 def test_a_cursor_of_batches_keeps_its_place_where_the_batch_changes(data, tmp_path):

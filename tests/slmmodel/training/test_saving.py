@@ -17,7 +17,7 @@ import torch
 
 from slmmodel import files
 from slmmodel.checkpoint import RunFolder, Snapshot
-from slmmodel.cli.result_files import write_result
+from slmmodel.cli.result_files import CERTIFICATE, PASSKEY, PROBE, PROMPT_SHEET, write_result
 from slmmodel.distributed import World
 from slmmodel.errors import DiskFull, Unreadable
 from slmmodel.folder_lock import FolderHandle, locked
@@ -25,6 +25,7 @@ from slmmodel.run_entries import is_checkpoint_file
 from slmmodel.trainer import train
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.metrics import MetricsFile, restore_lines
+from slmtok.envelope import Envelope
 
 
 def test_steps_go_on_while_a_checkpoint_is_written(data, tmp_path, monkeypatch):
@@ -153,6 +154,7 @@ def test_force_keeps_files_of_others(data, tmp_path):
         "notes.md",
         "my/notes.md",
         "eval/notes.md",
+        "eval/pairs.json",
         "checkpoints/notes.md",
         "checkpoints/my/file",
         "checkpoints/step-6/mine",
@@ -160,10 +162,13 @@ def test_force_keeps_files_of_others(data, tmp_path):
         "tensorboard/notes.md",
         "wandb/notes.md",
     ]
-    own = ["eval/val.json", "tensorboard/events.out.tfevents.1", "wandb/id", "wandb/offline-run-1/files/config.yaml"]
+    results = [f"eval/{kind}.json" for kind in (CERTIFICATE, PASSKEY, PROBE, PROMPT_SHEET)]
+    own = [*results, "tensorboard/events.out.tfevents.1", "wandb/id", "wandb/offline-run-1/files/config.yaml"]
     for name in (*mine, *own):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(name)
+    for name in results:
+        (path / name).write_bytes(Envelope(Path(name).stem, {}, {}).to_bytes())
     train({**settings, "run.save_every": 5, "run.budget.steps": 6}, output=path, force=True)
     kept = {name.replace("step-6", "step-6.kept") for name in mine}
     found = {str(each.relative_to(path)): each for each in path.rglob("*") if each.is_file()}
