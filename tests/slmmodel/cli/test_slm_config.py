@@ -181,27 +181,6 @@ def test_a_configuration_that_is_missing_is_made(slm, folder):
     assert "fix:   check the name\n" in slm(*line[:-1], "none/run.yml", code=1).err
 
 
-def test_each_way_for_heads_takes_the_place_of_the_option(slm, folder):
-    line = [
-        "train",
-        folder / "data",
-        "-o",
-        "run",
-        "--preset",
-        "cpu-demo",
-        "--device=cpu",
-        "--set",
-        "model.n_kv_heads=4",
-    ]
-    ran = slm(*line, "--set", "model.n_heads=7", code=2)
-    ways = ran.err.partition("fix:   ")[2].strip().split(", or ")
-    assert ways == ["--set model.n_heads=8", "--set model.n_heads=7 --set model.n_kv_heads=7 --set model.d_model=140"]
-    Path("run.yaml").write_text("model: {preset: cpu-demo, n_kv_heads: 4}\n")
-    for way in ways:
-        sets = way.split()
-        slm("config", "--check", "run.yaml", "--data", folder / "data", *sets, code=0)
-
-
 def test_an_address_in_the_place_of_data(slm, folder):
     ran = slm("train", "s3://bucket/data", "-o", "run", code=1)
     assert "is an address, and only files are read\n  fix:   fetch it first, and name the copy\n" in ran.err

@@ -288,7 +288,7 @@ def test_globs_in_braces_are_globs_of_their_own(slmtok) -> None:
 
 def test_an_address_that_ends_with_a_slash_is_a_folder(slmtok) -> None:
     assert fix_of(slmtok, "count s3://bucket/corpus/ -o new.counts") == (
-        "fetch the folder first: aws s3 cp --recursive s3://bucket/corpus/ corpus, and name corpus"
+        "aws s3 cp --recursive s3://bucket/corpus/ corpus && slmtok count corpus -o new.counts"
     )
     assert fix_of(slmtok, "count https://host/corpus/ -o new.counts") == "fetch the folder first, and name the copy"
 
