@@ -39,6 +39,7 @@ from slmtok.cli.repairs import (
     without_one,
     without_quotes,
 )
+from slmtok.errors import SlmtokError
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 from slmtok.files import free_name
 
@@ -77,18 +78,29 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
     if not isinstance(line, str):
         return
     _check_line(error, line, program, given, *others)
-    if (free := _with_free_names(error.fix)) != error.fix:
+    # The errors of `slmmodel` have parts of the same kinds.
+    fix = error.parts["fix"] if isinstance(error, SlmtokError) else error._fix
+    parts: Any = (fix,) if isinstance(fix, str) else fix
+    if (free := _with_free_names(parts)) != parts:
         error.fix = free
 
 
-def _with_free_names(fix: str) -> str:
-    """The fix with another name for each file that exists and that a shell would replace with stdout."""
-    for written in _WRITTEN.findall(QUOTED.sub("", fix)):
-        if os.path.isfile(written) and (free := free_name(written)) != written:  # noqa: PTH113
-            before, sign, after = fix.partition(f" > {written}")
+def _with_free_names(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The parts of a fix with another name for each file that exists and that a shell would replace with stdout."""
+    taken, free = dict[str, str](), list[Any]()
+    for part in parts:
+        if isinstance(part, str):
             # Behind it, the name stands for what was written.
-            fix = f"{before} > {free}{after.replace(written, free)}" if sign else fix
-    return fix
+            for name, other in taken.items():
+                part = part.replace(name, other)
+            for written in _WRITTEN.findall(QUOTED.sub("", part)):
+                if os.path.isfile(written) and (other := free_name(written)) != written:  # noqa: PTH113
+                    before, sign, after = part.partition(f" > {written}")
+                    if sign:
+                        taken[written] = other
+                        part = f"{before} > {other}{after.replace(written, other)}"
+        free.append(part)
+    return tuple(free)
 
 
 def _check_line(error: Any, line: str, program: Program, given: Sequence[str], *others: Program) -> None:

@@ -114,3 +114,18 @@ def test_the_list_of_tokens(slmtok) -> None:
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     Path("list.txt").write_text("kept")
     assert fix_of(slmtok("vocab", "tok.json", "-o", "list.json")).endswith(" for the list as JSON; or -o list-2.txt")
+
+
+def test_a_free_name_leaves_the_options_of_a_fix_as_they_are(slmtok) -> None:
+    """The fix of an error is parts, of which an option is written as the command line has it."""
+    from slmtok.cli import APP, checked_fix
+    from slmtok.errors import OptionError, Setting
+
+    Path("a.txt").write_text("kept")
+    error = OptionError("x", fix=("sort b.txt > a.txt, and name a.txt, with ", Setting("text_key", "T"), ", or a.txt"))
+    checked_fix.check_fix(error, APP._program, ["count"])
+    assert error.parts["fix"] == (
+        "sort b.txt > a-2.txt, and name a-2.txt, with ",
+        Setting("text_key", "T"),
+        ", or a-2.txt",
+    )
