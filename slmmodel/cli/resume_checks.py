@@ -180,10 +180,10 @@ def open_data_of(run: RunFolder, data: str | None, *, compares: bool = False) ->
     if opened is not None:
         return opened
     path, recorded = data or str(run.config["data"]["train"]), str(run.config["data"]["train"])
-    meant = "DATA" if Path(path).exists() else data_meant(run, recorded)
-    elsewhere = f"--data {meant}" + " names where they are now" * (meant == "DATA")
-    elsewhere = (_data_in_place(run) if data is not None else None) or elsewhere
     if not is_text(path) and not Path(path).exists():
+        meant = data_meant(run, recorded)
+        elsewhere = f"--data {meant}" + " names where they are now" * (meant == "DATA")
+        elsewhere = (_data_in_place(run) if data is not None else None) or elsewhere
         raise MissingInput(
             f"the data {path!r} of the run are not there" if data is None else f"no file or folder {path!r}",
             where=str(run.path) if data is None else "--data",

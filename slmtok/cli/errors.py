@@ -460,7 +460,8 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     command, where = context.command, context.command_path
     unknown, whole = _unknown(context), getattr(command, "habits", {}).get(WHOLE)
     left_out, arguments, remark = _without_equivalent(context), arguments_of(context), ""
-    if combined := (getattr(command, "combined", None) or _not_combined)(arguments):
+    combine = getattr(command, "combined", None)
+    if combined := combine and combine(arguments):
         arguments, remark = combined
     if len(unknown) < (1 if whole or combined else least) or (left_out and len(unknown) < len(left_out) + 2):
         return None
@@ -504,10 +505,6 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
         # The shell expands it, which it does not within single quotes.
         line = line.replace(shlex.quote(word), f'"{word}"')
     return line + each_other + remark
-
-
-def _not_combined(arguments: Sequence[str]) -> None:
-    """Of a command whose options of other tools mean the same together as each alone."""
 
 
 def _without_equivalent(context: click.Context) -> list[str]:

@@ -102,11 +102,12 @@ _LEFT_BY_PROGRAMS = {
     **dict.fromkeys(("desktop.ini", "Thumbs.db"), Content("a file that Windows leaves in folders")),
 }
 """Names of files that programs leave in folders of text, and what they are."""
+_FETCH_AGAIN = "fetch the file again"
 _DOWNLOAD = Content("a download that is not complete", "fetch it again")
 _DOWNLOADS = (".crdownload", ".opdownload", ".part", ".partial", ".download")
 """How names of files end that browsers and other programs have not fetched to the end, behind a suffix of data."""
 _SUFFIXES = (*chain(*SUFFIXES.values()), *COMPRESSED)
-_FETCH_AGAIN = "fetch the file again: it may be the page of an error"
+_MAY_BE_A_PAGE = f"{_FETCH_AGAIN}: it may be the page of an error"
 _NOTEBOOKS = "*.ipynb"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"[^"\\]{1,100}"\s*:')
 
@@ -176,7 +177,7 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     # A table without a header may begin with a page.
     is_page = entry.records and not (entry.name in ("csv", "tsv") and template_of(options).numbered)
     if content is None and is_page and (language := markup_of(path, head)):
-        return Content(language, _FETCH_AGAIN)
+        return Content(language, _MAY_BE_A_PAGE)
     return content
 
 
@@ -215,12 +216,12 @@ def _check_compressed(path: str) -> None:
             f"{path!r} has 0 bytes, and its name ends in {suffix}, which is compressed data",
             where=path,
             limit="compressed data of an empty text have some bytes too",
-            fix=_FETCH_AGAIN.partition(":")[0],
+            fix=_FETCH_AGAIN,
             path=path,
         )
     # A browser decompresses a page that is meant to be one.
     if content is None and bare_suffix(path) not in MARKUP_SUFFIXES and (language := markup_of(path, head)):
-        content = Content(language, _FETCH_AGAIN)
+        content = Content(language, _MAY_BE_A_PAGE)
     check_window(path, head)
     if not head or (content is not None and (content.encoded or content.read_by == suffixed(suffix.lower()))):
         return
@@ -501,7 +502,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     texts = texts_of_database(path, options.text_key) if content is SQLITE and is_plain(path) else None
     if texts is not None:
         fix = (texts.remedy,)
-    if content is not GIT_LFS_POINTER and content.read_by != _FETCH_AGAIN:
+    if content is not GIT_LFS_POINTER and content.read_by != _MAY_BE_A_PAGE:
         fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
         # It is read from its end.

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slm_folder import make_in_python
 
 import slmmodel
-import slmtok
 from slmmodel import app
 from slmmodel.errors import WrongType
 from slmmodel.foreign_decoding import HABITS
 
-TEXTS = [f"once upon a time there was a little fox. the fox saw tree {number}." for number in range(60)]
-SHAPE = {"model.d_model": 32, "model.n_layers": 1, "model.n_heads": 2, "model.n_kv_heads": 2, "model.seq_len": 32}
 VALUES: list[dict[str, Any]] = [
     *({"do_sample": value} for value in (True, False)),
     *({"num_beams": value} for value in (1, 4)),
@@ -56,15 +54,7 @@ PROMPTS = {"run": [260, 261], "app": "once"}
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two steps in `run`."""
-    folder = tmp_path_factory.mktemp("decoding")
-    tok = slmtok.train(slmtok.Texts(TEXTS), vocab_size=290)
-    (folder / "text.txt").write_text("\n".join(TEXTS))
-    slmtok.pack(folder / "text.txt", tok, folder / "data", document="line", val="hash:20%")
-    settings = {**SHAPE, "run.batch_tokens": 128}
-    slmmodel.train(
-        folder / "data", preset="cpu-demo", budget="steps=2", output=folder / "run", settings=settings, device="cpu"
-    )
-    return folder
+    return make_in_python(tmp_path_factory.mktemp("decoding"))
 
 
 @pytest.fixture

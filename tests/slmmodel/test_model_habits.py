@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from slm_folder import TEXTS, WIDE_SHAPE, make_in_python
 from torch.utils.data import DataLoader
 
 import slmmodel
@@ -44,23 +45,11 @@ from slmmodel.generation import generate
 from slmmodel.models import config_from_dict
 from slmtok.cli import main
 
-TEXTS = [f"once upon a time there was a little fox. the fox saw tree {number}." for number in range(60)]
-SHAPE = {"model.d_model": 32, "model.n_layers": 1, "model.n_heads": 2, "model.n_kv_heads": 2, "model.seq_len": 32}
-
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`tok.json`, `text.txt`, packed data in `data`, and a run of two steps in `run`."""
-    folder = tmp_path_factory.mktemp("habits")
-    tok = slmtok.train(slmtok.Texts(TEXTS), vocab_size=290)
-    tok.save(folder / "tok.json")
-    (folder / "text.txt").write_text("\n".join(TEXTS))
-    slmtok.pack(folder / "text.txt", tok, folder / "data", document="line", val="hash:20%")
-    settings = {**SHAPE, "run.batch_tokens": 128}
-    slmmodel.train(
-        folder / "data", preset="cpu-demo", budget="steps=2", output=folder / "run", settings=settings, device="cpu"
-    )
-    return folder
+    return make_in_python(tmp_path_factory.mktemp("habits"))
 
 
 @pytest.fixture
@@ -142,8 +131,8 @@ FIXES: list[tuple[Any, str]] = [
         "settings={'optim.lr': 0.0003}, budget='epochs=3'",
     ),
     (
-        lambda: slmmodel.train("data", num_train_epochs=3, lr=1e-3, seq_len=8, output="new", settings=SHAPE),
-        f"settings={ {**SHAPE, 'optim.lr': 0.001, 'model.seq_len': 8} }, budget='epochs=3'",
+        lambda: slmmodel.train("data", num_train_epochs=3, lr=1e-3, seq_len=8, output="new", settings=WIDE_SHAPE),
+        f"settings={ {**WIDE_SHAPE, 'optim.lr': 0.001, 'model.seq_len': 8} }, budget='epochs=3'",
     ),
     (
         lambda: app.train([{"text": "a"}] * 50, tokenizer="tok.json", output="new"),
@@ -429,13 +418,13 @@ def test_a_type_of_weights_is_that_of_the_model(load: Any, option: dict[str, Any
 def test_an_option_of_another_trainer_is_a_setting(
     option: dict[str, Any], name: str, inside: Path, tmp_path: Path
 ) -> None:
-    given = {"settings": {**SHAPE, "run.batch_tokens": 128}, "budget": "steps=2", "output": tmp_path / "new"}
+    given = {"settings": {**WIDE_SHAPE, "run.batch_tokens": 128}, "budget": "steps=2", "output": tmp_path / "new"}
     with pytest.raises(WrongType) as caught:
         slmmodel.train("data", **given, **option)
     # A fix of settings keeps those of the call.
     pasted = eval(f"dict({str(caught.value).rpartition('fix:   ')[2]})")
     config: Any = slmmodel.train("data", preset="cpu-demo", **{**given, **pasted}).config
-    assert config["model"]["d_model"] == SHAPE["model.d_model"]
+    assert config["model"]["d_model"] == WIDE_SHAPE["model.d_model"]
     for part in name.split("."):
         config = config[part]
     assert str(config) == {"dtype": "bf16"}.get(next(iter(option)), str(next(iter(option.values()))))
@@ -477,7 +466,7 @@ def test_a_tokenizer_replaces_that_of_the_run(inside: Path) -> None:
 
 
 def test_reading_is_recorded_as_by_the_command(inside: Path, tmp_path: Path) -> None:
-    settings = {**SHAPE, "run.batch_tokens": 128}
+    settings = {**WIDE_SHAPE, "run.batch_tokens": 128}
     reading = {"document": "line", "max_docs": 5e1, "text_key": "text", "exclude": "*.json"}
     run = app.train(
         "text.txt", tokenizer="tok.json", preset="cpu-demo", budget="steps=1", output=tmp_path / "run",
@@ -489,7 +478,7 @@ def test_reading_is_recorded_as_by_the_command(inside: Path, tmp_path: Path) -> 
 
 def test_a_model_that_diverged_is_named(inside: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"preset": "cpu-demo", "budget": "steps=5", "device": "cpu"}
-    settings = {**SHAPE, "run.batch_tokens": 128}
+    settings = {**WIDE_SHAPE, "run.batch_tokens": 128}
     dead = slmmodel.train("data", output=tmp_path / "dead", settings={**settings, "optim.lr": 100.0}, **options)
     early, note = dead.result["notes"]
     assert early == "optim.lr 100 is above 1: the loss will grow; the preset has 0.004"
@@ -715,7 +704,7 @@ def test_every_setting_given_as_a_keyword_is_named_with_its_section(inside: Path
 
 
 def test_a_whole_name_in_its_section_is_taken_as_in_a_file(inside: Path, tmp_path: Path) -> None:
-    settings = {"optim": {"optim.lr": 0.002, "run.seed": 3}, **SHAPE, "run.batch_tokens": 128}
+    settings = {"optim": {"optim.lr": 0.002, "run.seed": 3}, **WIDE_SHAPE, "run.batch_tokens": 128}
     run = slmmodel.train("data", budget="steps=1", output=tmp_path / "new", settings=settings, device="cpu")
     recorded = RunFolder(str(run.path)).config
     assert (recorded["optim"]["lr"], recorded["run"]["seed"]) == (0.002, 3)

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from slm_folder import TRAIN, make_folder
+from slm_folder import TRAIN, fix_of, make_folder
 
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.data_config import DataConfig
@@ -30,11 +30,6 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _inside(here: Path, slm: object, monkeypatch: pytest.MonkeyPatch) -> None:
     # `slm` enters a folder of its own.
     monkeypatch.chdir(here)
-
-
-def fix_of(error: str) -> str:
-    """The remedy of a message."""
-    return error.partition("  fix:   ")[2].strip()
 
 
 @pytest.mark.parametrize(

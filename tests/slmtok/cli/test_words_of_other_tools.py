@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 
@@ -18,12 +19,6 @@ def here(slmtok, tmp_path: Path) -> Path:
     (tmp_path / "a.txt").write_text(TEXT)
     assert slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json").code == 0
     return tmp_path
-
-
-def fix_of(ran, code: int = 2) -> str:
-    """The fix of the error that a command printed."""
-    assert ran.code == code, ran.err
-    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 
@@ -28,12 +29,6 @@ def here(slmtok, tmp_path: Path) -> Path:
     package.count("a.txt").save("a.counts")
     package.pack("a.txt", tok, "data", val="none")
     return tmp_path
-
-
-def fix_of(ran, code: int = 2) -> str:
-    """The fix of the error that a command printed."""
-    assert ran.code == code, ran.err
-    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
 
 
 @pytest.mark.parametrize(
