@@ -333,7 +333,6 @@ def _line_of_list(path: str, word: str, *, is_first: bool = False) -> str:
 def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """Notes on a header that was read as text, and on quotes that .tsv does not have."""
     from slmtok.corpus.csv_dialects import rewritten
-    from slmtok.corpus.streams import compression
     from slmtok.corpus.table_heads import are_quoted, named_columns, table_heads
     from slmtok.corpus.tables import short
 
@@ -349,9 +348,7 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             break
     for head in [*filter(are_quoted, tables["tsv"])][:1]:
         output = free_name(f"{Path(head.path).stem}.csv")
-        line = rewritten(head.path, {"delimiter": "\t"}, output, read.encoding)
-        if compression(head.path) != "plain":
-            line = "write it as .csv, which has quotes"
+        line = render(rewritten(head.path, {"delimiter": "\t"}, output, read.encoding), flag_naming)
         fact = f"the texts in the first rows of {head.path} are in quotes, which .tsv keeps as text"
         yield f"{fact}; {with_force(line)}"
 

@@ -12,9 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from slmtok.corpus.encodings import utf8_evidence
+from slmtok.corpus.likely_encodings import likely_encodings
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, compression, open_bytes
-from slmtok.errors import Message
+from slmtok.corpus.streams import UTF_8, compression, open_bytes, open_head
+from slmtok.corpus.text_commands import Source, through
+from slmtok.errors import Message, Setting
+from slmtok.file_content import is_utf_8
 from slmtok.files import free_name
 
 _HEAD_BYTES = 1 << 16
@@ -39,15 +43,21 @@ def common_mark(rows: Sequence[str], marks: str) -> str | None:
     return next(found, None)
 
 
+def name_of_rewritten(path: str, change: str) -> str:
+    """A free name for a table that is written again as plain CSV."""
+    bare = path if compression(path) == "plain" else path.removesuffix(Path(path).suffix)
+    return free_name(f"{bare.removesuffix('.csv')}-{change}.csv")
+
+
 def rewritten(
     path: str, dialect: Mapping[str, Any], output: str, encoding: str = UTF_8, *, lines_before: int = 0
-) -> str:
+) -> tuple[str | Setting, ...]:
     """What to do with a table of another dialect: the command that writes it as CSV. lines_before: those left out."""
     arguments = "".join(f",{name}={value!r}" for name, value in dialect.items())
     return _written(path, f"csv.reader(sys.stdin{arguments})", output, encoding, "next(sys.stdin); " * lines_before)
 
 
-def _written(path: str, rows: str, output: str, encoding: str, before: str = "") -> str:
+def _written(path: str, rows: str, output: str, encoding: str, before: str = "") -> tuple[str | Setting, ...]:
     """What to do with a table: the command that writes these rows of it.
 
     Latin-1 keeps all bytes. The encoding of the locale, which may be UTF-8, ends the program at others.
@@ -57,8 +67,17 @@ def _written(path: str, rows: str, output: str, encoding: str, before: str = "")
     environment = f"PYTHONIOENCODING={'latin-1' if encoding == UTF_8 else encoding}"
     command = f"{environment} python -c {quoted}"
     if path == STDIN:
-        return f"pipe it through {command}"
-    return f"{command} < {shlex.quote(path)} > {shlex.quote(output)}, and name it"
+        return (f"pipe it through {command}",)
+    return f"{through(command, Source(path), shlex.quote(output))}, and name it", *_with_encoding(path, encoding)
+
+
+def _with_encoding(path: str, encoding: str) -> tuple[str | Setting, ...]:
+    """The end of a remedy for a file whose bytes are kept and are not UTF-8: the encodings in which it is likely."""
+    head = open_head(path, _HEAD_BYTES) if encoding == UTF_8 and Path(path).is_file() else b""
+    if is_utf_8(head) or utf8_evidence(head).is_mixed:
+        return ()
+    likely = [part for name in likely_encodings(head) for part in (" or ", Setting("encoding", name))][1:]
+    return (", with ", *likely, ", in which it reads as words") if likely else ()
 
 
 def fix_of_rows(path: str, width: int, columns: Sequence[int], encoding: str) -> Message | None:
@@ -74,15 +93,14 @@ def fix_of_rows(path: str, width: int, columns: Sequence[int], encoding: str) ->
     lines = text.splitlines(keepends=True)[: -1 if len(head) == _HEAD_BYTES else None][: _MAX_ROWS + 1]
     if len(lines) <= _MIN_ROWS or any(_are_of_width([line], width, {"strict": True}) for line in lines[1:]):
         return None
-    output = free_name(f"{path.removesuffix('.csv')}-quoted.csv")
-    is_plain = compression(path) == "plain"
+    output = name_of_rewritten(path, "quoted")
     dialect = next((each for each in _DIALECTS if _are_of_width(lines, width, each)), None)
-    if is_plain and dialect is not None:
+    if dialect is not None:
         return rewritten(path, dialect, output, encoding)
-    if is_plain and width - 1 in columns and '"' not in text and all(line.count(",") >= width - 1 for line in lines):
+    if width - 1 in columns and '"' not in text and all(line.count(",") >= width - 1 for line in lines):
         # The values before the last one have no commas where it is the text.
         rows = f"line.rstrip(chr(10)).split(',',{width - 1}) for line in sys.stdin"
-        return f"{_written(path, rows, output, encoding)}: column {width} is the rest of each line"
+        return *_written(path, rows, output, encoding), f": column {width} is the rest of each line"
     number = f"{len(lines) - 1:,}"
     return f"repair the file: of its first {number} rows none has {width} columns; values with commas need quotes"
 

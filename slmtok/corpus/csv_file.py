@@ -18,13 +18,13 @@ from contextlib import suppress
 from itertools import islice, tee
 from typing import TYPE_CHECKING
 
-from slmtok.corpus.csv_dialects import common_mark, fix_of_rows, rewritten
+from slmtok.corpus.csv_dialects import common_mark, fix_of_rows, name_of_rewritten, rewritten
 from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header, longest_column
 from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
-from slmtok.files import free_name, read_file
+from slmtok.files import read_file
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
@@ -135,14 +135,14 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
     template = template_of(options)
     if mark_line := _MARK_LINE.fullmatch(b",".join(row)):
-        output = free_name(f"{path.removesuffix('.csv')}-comma.csv")
+        output = name_of_rewritten(path, "comma")
         mark = mark_line[1].decode("latin-1")
         command = rewritten(path, {"delimiter": mark}, output, options.encoding, lines_before=1)
         lines = [b",".join(row) for row in islice(_following(rows), _MAX_ROWS)]
         raise MalformedRecord(
             f"the first line, {mark_line[0].decode('latin-1')}, names the separator, and no column",
             where=f"{path}, line {line:,}",
-            fix=(command, *_key_of(lines, mark, template)),
+            fix=(*command, *_key_of(lines, mark, template)),
         )
     following, behind, others_behind = tee(_following(rows), 3)
     try:
@@ -159,12 +159,12 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
             key = (" ", Setting("text_key", number)) if not is_named and template.source is None else ()
             error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
         elif mark := _other_mark(text, islice(others_behind, _MAX_ROWS), len(row)):
-            output = free_name(f"{path.removesuffix('.csv')}-comma.csv")
+            output = name_of_rewritten(path, "comma")
             command = rewritten(path, {"delimiter": mark}, output, options.encoding)
             named = "tabs" if mark == "\t" else repr(mark)
             lines = [text, *(b",".join(row) for row in islice(behind, _MAX_ROWS))]
             error.limit = f"columns are separated by ',', and these by {named}"
-            error.fix = (command, *_key_of(lines, mark, template))
+            error.fix = (*command, *_key_of(lines, mark, template))
         elif fix:
             table = error.parts["fix"]
             error.fix = (*fix, "; for a table, ", *([table] if isinstance(table, str) else table or ()))
