@@ -24,6 +24,7 @@ _LIST = "LIST.OF.FILES"
 """Stands in a command line for the words of a list, which the shell replaces."""
 _KIND = "kind of text of the corpus"
 _CAUSE, _SEPARATOR = "list of files", "separator of the text"
+_DOMAINS = "domains without a file"
 _CORPUS, NAMED = "corpus that is read", "corpora that are named"
 _IN_RECORDS = "they are in the texts of records"
 _MAX_FILES, _HEAD_BYTES = 256, 1 << 16
@@ -43,9 +44,7 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     for glob in (each for each in found.unused_globs if not _matches_output(each)):
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
     yield from _notes_on_documents(found, read)
-    for domain, glob in ((domain, glob) for domain, globs in read.domains.items() for glob in globs):
-        if meant := glob_meant(glob, found, f"--domain {domain}="):
-            yield f"--domain {shlex.quote(f'{domain}={glob}')} matches no file of the corpus{meant}"
+    yield from _domain_notes(found, read)
     if path := json_lines_among(found, read):
         name = "stdin" if path == "-" else path
         yield (
@@ -77,6 +76,32 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             _remember(_CAUSE, (path, line))
         yield f"the lines of {path} are names of files, and these names were read as text; {line}"
     yield from _table_notes(found, read)
+
+
+def _domain_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
+    """Notes on domains without a file, which it remembers, and on globs of others that are folders or suffixes."""
+    from slmtok.corpus.globs import matches
+    from slmtok.corpus.notes import domain_fact, domain_meant
+
+    for domain, globs in read.domains.items():
+        if any(matches(path, glob) for glob in globs for path in found):
+            each_meant = ((glob, glob_meant(glob, found, f"--domain {domain}=")) for glob in globs)
+            for glob, meant in ((glob, meant) for glob, meant in each_meant if meant):
+                yield f"--domain {shlex.quote(f'{domain}={glob}')} matches no file of the corpus{meant}"
+            continue
+        fact = render(domain_fact(domain, globs), flag_naming)
+        if near := domain_meant(domain, globs, found):
+            meant = shlex.quote(f"{domain}={near[0]}")
+            fact += f"; {again_with(f'--domain {meant}')} for the files {near[1]}"
+        yield fact
+        if context := click.get_current_context(silent=True):
+            context.meta.setdefault(_DOMAINS, set()).add(domain)
+
+
+def is_noted(domain: str) -> bool:
+    """Whether the command has noted that no file of its corpus is of this domain."""
+    context = click.get_current_context(silent=True)
+    return context is not None and domain in context.meta.get(_DOMAINS, ())
 
 
 def remember_corpus(corpus: Sequence[str], found: Sources, read: ReadOptions) -> None:

@@ -29,18 +29,18 @@ from slmtok.cli.options import (
     ray_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, Row, counted, flag_naming, in_time, note, print_rows
+from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.corpus.reading import is_excluded
-from slmtok.errors import OptionError, Setting, render
+from slmtok.errors import OptionError, Setting
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
 from slmtok.path_arguments import free_name
-from slmtok.shards.notes import domain_notes, uncut_notes
+from slmtok.shards.notes import uncut_notes
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -296,7 +296,6 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_fil
         if result["split"] != "none" and not split["bytes"] and result["bytes"]
     ]
     about_data += [separator_note(first["plan"]["options"]["read"]["separator"]) for _ in uncut_notes(first)]
-    about_data += [render(each, flag_naming) for each in domain_notes(first)]
     # The text is the same for every tokenizer, and so are the warnings about it.
     warnings = (*about_data, *dict.fromkeys(warning for *_, about_text in done for warning in about_text))
     return Outcome(results[0] if len(results) == 1 else {"folders": results}, summary=summary, warnings=warnings)

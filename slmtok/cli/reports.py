@@ -70,6 +70,7 @@ def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]
 
 def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     """Warnings about a corpus that was counted; empty for most."""
+    from slmtok.cli.corpus_notes import is_noted
     from slmtok.cli.encoding_notes import remedy_of_invalid
     from slmtok.training.notes import domain_notes, invalid_note, uncut_note
     from slmtok.training.report import first_invalid
@@ -102,7 +103,8 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
         found.append(notes.skipped_note(totals.skipped_records))
     if not counts.stats.complete:
         found.append("--max-docs, --max-bytes or --max-chars ended the reading before the end of the corpus")
-    return (*found, *(render(each, flag_naming) for each in domain_notes(counts)))
+    about_domains = (note for domain, note in domain_notes(counts).items() if not is_noted(domain))
+    return (*found, *(render(each, flag_naming) for each in about_domains))
 
 
 _MAX_SPACE_PIECES = 1000

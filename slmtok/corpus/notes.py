@@ -6,6 +6,7 @@ A note is a `Message`, whose options the command line writes as flags and Python
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from slmtok.errors import Message, Setting
 from slmtok.option_values import parse_escapes
@@ -57,16 +58,34 @@ def skipped_by_option(records: int) -> Message:
     return skipped_note(records), ", by ", Setting("skip_malformed", True)
 
 
-def domain_note(name: str, globs: Sequence[str], files: Sequence[str]) -> Message:
-    """The note on a domain whose globs match none of the files; a folder of its name may be meant."""
-    from slmtok.corpus.globs import glob_of_folder
+def domain_note(name: str, globs: Sequence[str], files: Sequence[str], before: Sequence[str] = ()) -> Message:
+    """The note on a domain without a document. before: globs of the domains that are named before it."""
+    from slmtok.corpus.globs import matches
 
-    fact = f"domain {name!r} has no document: "
+    if own := [path for path in files if any(matches(path, glob) for glob in globs)]:
+        is_taken = all(any(matches(path, glob) for glob in before) for path in own)
+        why = "belong to a domain that is named before it; name it first" if is_taken else "gave none"
+        return f"domain {name!r} has no document: its files (first: {own[0]}) {why}"
+    meant = domain_meant(name, globs, files)
+    near = ("; ", Setting("domains", {name: meant[0]}), f" is for the files {meant[1]}") if meant else ()
+    return *domain_fact(name, globs), *near
+
+
+def domain_fact(name: str, globs: Sequence[str]) -> tuple[str | Setting, ...]:
+    """What is said of a domain whose globs match no file."""
     given = Setting("domains", {name: (globs[0] if len(globs) == 1 else tuple(globs)) or "GLOB"})
     match = "matches" if len(globs) < 2 else "match"
-    meant = glob_of_folder(name, files)
-    near = ("; ", Setting("domains", {name: meant}), " is for the files below it") if meant else ()
-    return fact, given, f" {match} no file of the corpus", *near
+    return f"domain {name!r} has no document: ", given, f" {match} no file of the corpus"
+
+
+def domain_meant(name: str, globs: Sequence[str], files: Sequence[str]) -> tuple[str, str] | None:
+    """A glob for a folder that a glob, or the domain, names, or for a suffix that a glob is; and its files; or None."""
+    from slmtok.corpus.globs import glob_of_folder, glob_of_suffix
+
+    given = [*filter(None, globs)]
+    folders = ((glob_of_folder(each, files), "below it") for each in (*given, name))
+    suffixes = ((glob_of_suffix(each, files), "of that suffix") for each in given)
+    return next(((glob, whose) for glob, whose in chain(folders, suffixes) if glob), None)
 
 
 def _place(first: tuple[str | None, int, int] | None) -> str:

@@ -42,15 +42,19 @@ def uncut_note(counts: PretokenCounts) -> Message | None:
     return notes.uncut_note(separator) if separator and 0 < documents <= len(counts.stats.files) else None
 
 
-def domain_notes(counts: PretokenCounts) -> list[Message]:
-    """Notes on domains without a document: usually a wrong glob."""
+def domain_notes(counts: PretokenCounts) -> dict[str, Message]:
+    """A note on each domain without a document: usually a wrong glob."""
     empty = [part.name for part in counts.parts if not part.documents and part.name != OTHER_DOMAIN]
     given = counts.options.get("domains")
-    pairs = [each.partition("=") for each in given] if isinstance(given, list) else []
-    return [
-        notes.domain_note(name, [glob for other, _, glob in pairs if other == name], counts.stats.files)
-        for name in empty
-    ]
+    globs: dict[str, list[str]] = {}
+    for domain, _, glob in (each.partition("=") for each in (given if isinstance(given, list) else ())):
+        globs.setdefault(domain, []).append(glob)
+    names = [*globs]
+
+    def before(name: str) -> list[str]:
+        return [glob for other in names[: names.index(name)] for glob in globs[other]] if name in globs else []
+
+    return {name: notes.domain_note(name, globs.get(name, []), counts.stats.files, before(name)) for name in empty}
 
 
 def _content_notes(counts: PretokenCounts) -> list[Message]:
@@ -70,6 +74,6 @@ def warn_of_corpus(counts: PretokenCounts) -> None:
         found.append(invalid_note(counts, _remedy_of_invalid(counts)))
     if counts.totals.skipped_records:
         found.append(notes.skipped_by_option(counts.totals.skipped_records))
-    for note in (*found, *domain_notes(counts)):
+    for note in (*found, *domain_notes(counts).values()):
         if note is not None:
             warn_caller(render(note))

@@ -96,4 +96,22 @@ def test_a_domain_without_files_names_the_folder_of_its_name(slmtok, here) -> No
     package.train("src", vocab_size=280).save("tok.json")
     for command in (["count", "-o", "x.counts"], ["pack", "-t", "tok.json", "-o", "data"]):
         ran = slmtok(command[0], "ml", *command[1:], "--domain", "en=english/*", "--domain", "de=de/*")
-        assert "--domain 'en=english/*' matches no file of the corpus; --domain 'en=en/*' is for the files" in ran.err
+        again = "run it again with --domain 'en=en/*' --force for the files below it"
+        told = f"note: domain 'en' has no document: --domain 'en=english/*' matches no file of the corpus; {again}\n"
+        assert ran.err.count(told) == ran.err.count("no file") == 1
+
+
+@pytest.mark.parametrize(("glob", "meant"), [("en=en", "'en=en/*' --force for the files below it"),
+                                             ("t=.txt", "'t=*.txt' --force for the files of that suffix")])  # fmt: skip
+def test_a_domain_without_files_is_noted_once(slmtok, here, glob: str, meant: str) -> None:
+    package.train("src", vocab_size=280).save("tok.json")
+    for command in (["count", "-o", "x.counts"], ["train", "--vocab", "280", "-o", "y.json"],
+                    ["pack", "-t", "tok.json", "-o", "data"]):  # fmt: skip
+        ran = slmtok(command[0], "ml", *command[1:], "--domain", glob)
+        assert ran.err.count("matches no file") == 1 and f"corpus; run it again with --domain {meant}\n" in ran.err
+
+
+def test_a_domain_whose_files_belong_to_another_is_not_said_to_match_none(slmtok, here) -> None:
+    ran = slmtok("count", "ml", "--domain", "a=en/**", "--domain", "b=en/**", "-o", "x.counts")
+    assert "note: domain 'b' has no document: its files (first: ml/en/" in ran.err
+    assert " belong to a domain that is named before it; name it first\n" in ran.err
