@@ -35,7 +35,7 @@ _DIVIDED = re.compile(r"[\s*?\[\\]")
 
 def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
-    from slmtok.corpus.contents import ids_among, json_lines_among, kind_among, list_among
+    from slmtok.corpus.contents import ids_among, kind_among, list_among, records_as_text
     from slmtok.corpus.json_objects import texts_of_object_among
     from slmtok.corpus.kept_bytes import encoding_of
     from slmtok.corpus.saved_data_set import unread_splits
@@ -45,12 +45,8 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         yield f"--exclude {shlex.quote(glob)} matches no file of the corpus{glob_meant(glob, found, '--exclude ')}"
     yield from _notes_on_documents(found, read)
     yield from _domain_notes(found, read)
-    if path := json_lines_among(found, read):
-        name = "stdin" if path == "-" else path
-        yield (
-            f"{name} looks like JSON lines, and its JSON was read as text; "
-            f"{again_with('--format jsonl')} for the text of its records"
-        )
+    if records := records_as_text(found, read):
+        yield f"{records.fact}; {again_with(f'--format {records.format}')} for the text of its records"
     if path := ids_among(found, read):
         remedy = with_force("name the text that was encoded")
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"

@@ -38,7 +38,7 @@ from slmtok.cli.output import Outcome, again_with, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.cli.text_argument import eval_line, is_text, piped
-from slmtok.corpus.contents import check_texts, json_lines_among, refuse_own_files
+from slmtok.corpus.contents import check_texts, records_as_text, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.corpus.unnamed_tables import records_among
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
@@ -189,8 +189,8 @@ def _find(source: str, read: ReadOptions) -> list[str]:
             by_content = replace(read, format="auto")
             refuse_own_files([source], found, by_content)
             check_texts(found, read, is_any_read=False)
-            if path := json_lines_among(found, by_content):
-                add_notes([_json_note("stdin" if path == STDIO else path)])
+            if records := records_as_text(found, by_content):
+                add_notes([_json_note("stdin" if records.path == STDIO else records.path, records.format)])
         return found
     except MissingInput as error:
         if is_text(source):
@@ -282,8 +282,9 @@ def _warnings(source: str, job: EncodeJob, tokenizer: str, array: str | None = N
     return (*zeros, _json_note(source))
 
 
-def _json_note(source: str) -> str:
-    return f"{source} was encoded as it is, JSON included; {again_with('--format jsonl')} for the text of its records"
+def _json_note(source: str, format: str = "jsonl") -> str:
+    again = again_with(f"--format {format}")
+    return f"{source} was encoded as it is, JSON included; {again} for the text of its records"
 
 
 def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bool) -> None:

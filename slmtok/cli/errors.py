@@ -320,11 +320,10 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     elif isinstance(command, click.Group) and not meant and name != "-v":
         fact, fix = f"{name!r} stands before the command", _behind_command(name, command, context)
     else:
-        several = _unknown(context)
-        fact = f"unknown options: {', '.join(several)}" if len(several) > 1 and not meant else fact
         fact += f"; did you mean {meant!r}?" if meant else ""
         fix = f"{where} --version" if isinstance(command, click.Group) and name == "-v" else fix
-    return fact, fix, name
+    several = _unknown(context)
+    return fact.replace(f"option {typed!r}", f"options: {', '.join(several)}") if len(several) > 1 else fact, fix, name
 
 
 def _several_unknown(context: click.Context) -> str:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slmtok.corpus.contents import json_lines_among, kind_among
+from slmtok.corpus.contents import kind_among, records_as_text
 from slmtok.corpus.document_marks import mark_among
 from slmtok.corpus.kept_bytes import encoding_of
-from slmtok.corpus.paths import STDIN
 from slmtok.corpus.saved_data_set import unread_splits
 from slmtok.errors import Message, Setting
 from slmtok.options import ReadOptions
 
 
 def content_notes(files: Sequence[str], options: ReadOptions) -> list[Message]:
-    """The notes on JSON lines, on subtitles and their like, and on marks between documents; none for most files."""
+    """The notes on records of JSON, on subtitles and their like, and on marks between documents; none for most files."""
     found: list[Message] = []
-    if (path := json_lines_among(files, options)) is not None:
-        fact = f"{'stdin' if path == STDIN else path} looks like JSON lines, and its JSON was read as text; "
-        found.append((fact, Setting("format", "jsonl"), " for the text of its records"))
+    if records := records_as_text(files, options):
+        found.append((f"{records.fact}; ", Setting("format", records.format), " for the text of its records"))
     if splits := unread_splits(files):
         found.append(f"{splits.fact}; {splits.remedy}")
     if kind := kind_among(files, options):

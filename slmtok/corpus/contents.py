@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from slmtok import file_kinds
 from slmtok.corpus.database_texts import texts_of_database
@@ -110,6 +110,7 @@ _SUFFIXES = (*chain(*SUFFIXES.values()), *COMPRESSED)
 _MAY_BE_A_PAGE = f"{_FETCH_AGAIN}: it may be the page of an error"
 _NOTEBOOKS = "*.ipynb"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"[^"\\]{1,100}"\s*:')
+_FIRST_OF_ARRAY = re.compile(rb'\s*\[\s*(?:\{\s*"[^"\\]{1,100}"\s*:|"(?:[^"\\]|\\.)*(?:"\s*,\s*"|\Z))', re.DOTALL)
 
 
 def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool = True) -> None:
@@ -339,12 +340,50 @@ def _of_hugging_face(path: str, head: bytes) -> str | None:
     return next((what for name, begin, what in _HUGGING_FACE if path.endswith(name) and begin.match(head)), None)
 
 
-def json_lines_among(paths: Sequence[str], options: ReadOptions) -> str | None:
-    """The first source that is read as text, because its name has no format, and looks like JSON lines; else None."""
+class RecordsFound(NamedTuple):
+    """path: of a source whose records of JSON are read as text. format: the one that reads them."""
+
+    path: str
+    format: str
+
+    @property
+    def fact(self) -> str:
+        """What the source is."""
+        name, what = "stdin" if self.path == STDIN else self.path, _JSON_NAMES[self.format]
+        return f"{name} looks like {what}, and its JSON was read as text"
+
+
+_JSON_NAMES = {"jsonl": "JSON lines", "json": "an array of JSON"}
+
+
+def records_as_text(paths: Sequence[str], options: ReadOptions) -> RecordsFound | None:
+    """The first source that is read as text, because its name has no format, and looks like records; else None."""
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if begins_with_record(text_head_of(path, options))), None)
+    heads = ((path, text_head_of(path, options)) for path in texts)
+    found = ((path, _format_of_records(head)) for path, head in heads)
+    return next((RecordsFound(path, format) for path, format in found if format), None)
+
+
+def _format_of_records(head: bytes) -> str | None:
+    return "jsonl" if begins_with_record(head) else "json" if _begins_with_array(head) else None
+
+
+def _begins_with_array(head: bytes) -> bool:
+    """Whether a text is an array of JSON with texts or records; of a longer text the beginning is looked at."""
+    head = head.removeprefix(BOM_UTF8)
+    if not head.lstrip().startswith(b"["):
+        return False
+    if len(head) >= HEAD_BYTES - len(BOM_UTF8):
+        # An array on each line is not one array.
+        return _FIRST_OF_ARRAY.match(head) is not None and not head.partition(b"\n")[0].rstrip().endswith(b"]")
+    try:
+        value = json.loads(head)
+    except (ValueError, RecursionError):
+        return False
+    first = value[0] if value else None
+    return isinstance(first, str) or (isinstance(first, dict) and _has_text(first))
 
 
 def ids_among(paths: Sequence[str], options: ReadOptions) -> str | None:

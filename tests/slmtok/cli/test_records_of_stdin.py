@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,3 +91,26 @@ def test_a_file_of_another_name(slmtok, name: str) -> None:
 def test_messages_that_are_read_as_text(slmtok) -> None:
     ran = slmtok("count", "-", "-o", "x.counts", stdin=LINES)
     assert "stdin looks like JSON lines" in ran.err and "--format jsonl --force" in ran.err
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("number", [2, 200])
+@pytest.mark.parametrize("wrap", [str, lambda text: {"text": text}])
+def test_an_array_that_is_read_as_text(slmtok, indent: int | None, number: int, wrap: Any) -> None:
+    data = json.dumps([wrap(f"{TEXTS[0]} {at}") for at in range(number)], indent=indent)
+    Path("rows.txt").write_text(data)
+    for name, shown in (("rows.txt", "rows.txt"), ("-", "stdin")):
+        ran = slmtok("count", name, "-o", "x.counts", "--force", stdin=data.encode())
+        told = f"note: {shown} looks like an array of JSON, and its JSON was read as text; run it again with "
+        assert told + "--format json --force for the text of its records\n" in ran.err
+        words = ("count", name, "-o", "x.counts", "--format", "json", "--force")
+        assert "JSON" not in slmtok(*words, stdin=data.encode()).err
+        assert texts_of("x.counts") == number
+    with pytest.warns(UserWarning, match="^rows.txt looks like an array of JSON, .*; format='json' for the text"):
+        package.count("rows.txt")
+
+
+@pytest.mark.parametrize("text", ["[12:30] good morning\n", '["so" she said]\n', "[1, 2, 3]\n", '["a", "b"]\n' * 99])
+def test_text_that_begins_with_a_bracket(slmtok, text: str) -> None:
+    Path("a.txt").write_text(text)
+    assert "JSON" not in slmtok("count", "a.txt", "-o", "x.counts").err
