@@ -322,8 +322,17 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     else:
         fact += f"; did you mean {meant!r}?" if meant else ""
         fix = f"{where} --version" if isinstance(command, click.Group) and name == "-v" else fix
-    several = _unknown(context)
-    return fact.replace(f"option {typed!r}", f"options: {', '.join(several)}") if len(several) > 1 else fact, fix, name
+    return *_with_others(fact, fix, typed, context), name
+
+
+def _with_others(fact: str, fix: str, option: str, context: click.Context) -> tuple[str, str]:
+    """The fact and the fix about an unknown option, with the other unknown ones of the command line."""
+    others = [each for each in _unknown(context) if each != option]
+    if others and fact.startswith(single := f"unknown option {option!r}"):
+        fact = f"unknown options: {', '.join(_unknown(context))}{fact.removeprefix(single)}"
+        help = f"{context.command_path} --help"
+        fix = fix if fix.endswith("--help") else f"for {option}, {fix}; for {', '.join(others)}, {help}"
+    return fact, fix
 
 
 def _several_unknown(context: click.Context) -> str:

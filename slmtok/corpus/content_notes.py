@@ -13,7 +13,7 @@ from slmtok.options import ReadOptions
 
 
 def content_notes(files: Sequence[str], options: ReadOptions) -> list[Message]:
-    """The notes on records of JSON, on subtitles and their like, and on marks between documents; none for most files."""
+    """Notes on records of JSON, on subtitles and their like, and on marks between documents; for most files none."""
     found: list[Message] = []
     if records := records_as_text(files, options):
         found.append((f"{records.fact}; ", Setting("format", records.format), " for the text of its records"))

@@ -66,6 +66,16 @@ def test_all_unknown_options_are_named_at_once(slmtok, here) -> None:
     assert fix == shlex.join(["slmtok", *train, "--max-docs", "2"])
     fact, fix = error_of(slmtok, *train, "--foo", "3", "--bar=4")
     assert fact == "error: unknown options: --foo, --bar" and fix == "slmtok train --help"
+    count = ["count", "src", "-o", "x.counts", "--foo", "3"]
+    fact, fix = error_of(slmtok, *count, "--limit", "2")
+    assert (fact, fix) == ("error: unknown options: --foo, --limit", "slmtok count --help")
+    for option, meant in (("--limit", "use --max-docs 2"), ("--maxdocs", "use --max-docs 2")):
+        fact, fix = error_of(slmtok, "count", option, "2", *count[1:])
+        assert fact.removesuffix("; did you mean '--max-docs'?") == f"error: unknown options: {option}, --foo"
+        assert fix == f"for {option}, {meant}; for --foo, slmtok count --help"
+    fact, fix = error_of(slmtok, "count", "--vocab-size", "280", *count[1:])
+    assert fact == "error: unknown options: --vocab-size, --foo"
+    assert fix.startswith("for --vocab-size, leave out --vocab-size 280: ")
 
 
 def test_words_of_a_text_to_encode(slmtok, here) -> None:
