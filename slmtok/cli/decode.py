@@ -24,9 +24,17 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, again_with, counted, settings, shown
 from slmtok.cli.text_argument import piped
-from slmtok.errors import DocumentTooLarge, InvalidText, MissingInput, OptionError, Setting, UnknownId
+from slmtok.errors import (
+    DocumentTooLarge,
+    InvalidText,
+    MalformedRecord,
+    MissingInput,
+    OptionError,
+    Setting,
+    UnknownId,
+)
 from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
-from slmtok.files import missing_input
+from slmtok.files import missing_input, read_file
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX, UNKNOWN_ID_FIX, complete_error
 from slmtok.opening import load
@@ -111,7 +119,7 @@ def decode(
             rows = _read_ids(source, input_format, docs, tok, by_row=document == "line")
         else:
             rows = packed.read_documents(source, data, docs, split, tok)
-        for row in rows:
+        for row in _with_unknown(rows, tok):
             try:
                 raw = tok.decode_bytes(row.ids, skip_special=skip_special)
             except UnknownId as error:
@@ -139,6 +147,19 @@ def decode(
     if document == "line" and data is None and totals["documents"] == 1:
         warnings += _without_offsets(source, input_format)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
+
+
+def _with_unknown(rows: Iterable[id_files.IdRow], tok: Tokenizer) -> Iterator[id_files.IdRow]:
+    """The documents. To the error for ids in another form it adds the first id that is not in the vocabulary."""
+    try:
+        yield from rows
+    except MalformedRecord as error:
+        source = str(error.fields.get("separated", ""))
+        head = read_file(source, _BLOCK_BYTES) if Path(source).is_file() else b""
+        unknown = next((id for id in map(int, re.findall(rb"(?<!\d)\d{1,19}(?!\d)", head)) if id >= tok.n_vocab), None)
+        if unknown is not None and isinstance(error.fix, str):
+            error.fix += f"; besides, id {unknown} is not in the vocabulary of {tok.n_vocab:,} ids: {UNKNOWN_ID_FIX}"
+        raise
 
 
 def _blocks(data: bytes, errors: str) -> Iterator[str]:

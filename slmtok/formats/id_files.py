@@ -400,6 +400,7 @@ class _Line:
             where=self._where,
             limit="integers with spaces between, one document a line",
             fix=f"{program} < {written}" if Path(name).is_file() else f"pipe it through {program}",
+            separated=name,
         )
 
     def _numbers_of_python(self, word: bytes) -> MalformedRecord | None:

@@ -104,3 +104,15 @@ def test_a_file_of_odd_size_is_no_other_format(slmtok, here: Path) -> None:
     ran = slmtok("decode", "cut.bin", "-t", "tok.json")
     assert ran.err.startswith("error: cut.bin is not an array of ids: its size is not a multiple of 2 bytes\n")
     assert ran.err.endswith("  fix:   check the path; if it is a copy, copy it again\n")
+
+
+@pytest.mark.parametrize(("line", "marks"), [("[281, {}, 282]\n", "[],"), ("281,282;{}\n", "(),;")])
+def test_an_unknown_id_among_ids_with_other_marks_is_named_at_once(slmtok, here: Path, line: str, marks: str) -> None:
+    Path("other.json").write_text(line.format(70000))
+    fix = slmtok("decode", "other.json", "-t", "tok.json").err.rpartition("  fix:   ")[2]
+    assert fix == (
+        f"tr -s '{marks}' ' ' < other.json > ids-2.txt; besides, id 70000 is not in the vocabulary of 290 ids: "
+        "decode with the tokenizer that made the ids\n"
+    )
+    Path("other.json").write_text(line.format(283))
+    assert slmtok("decode", "other.json", "-t", "tok.json").err.endswith(" > ids-2.txt\n")
