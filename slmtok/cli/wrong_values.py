@@ -23,10 +23,11 @@ from slmtok.cli.arguments import (
     parameter_name,
     positional,
     positional_params,
+    takes_corpus,
     value_after,
 )
-from slmtok.cli.output import EACH
-from slmtok.errors import SlmtokError, suggestion
+from slmtok.cli.output import EACH, flag_naming
+from slmtok.errors import SlmtokError, render, suggestion
 from slmtok.files import free_name
 from slmtok.foreign_options import closest
 from slmtok.path_arguments import is_glob
@@ -212,6 +213,8 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
         return f"{name} {wrong.meant}"
     if (name, wrong.value.removesuffix("s")) == ("--document", "paragraph"):
         return r"--separator '\n\n'"
+    if name == "--format" and (text_of_kind := _text_of_kind(wrong.value, context)):
+        return text_of_kind
     others = [
         each
         for each in (context.command.params if wrong.value else ())
@@ -229,6 +232,26 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
     if meant := closest(wrong.value, wrong.names):
         return f"{name} {meant}"
     return ", or ".join(f"{name} {each}" for each in wrong.names)
+
+
+def _text_of_kind(format: str, context: click.Context) -> str:
+    """What makes text of the files of a corpus that are of the kind which a format names, such as HTML; else ""."""
+    from slmtok.corpus.contents import kind_among
+    from slmtok.corpus.kept_bytes import encoding_of
+    from slmtok.corpus.paths import expand
+    from slmtok.options import ReadOptions
+
+    if not takes_corpus(context.command) or not format:
+        return ""
+    try:
+        files, read = expand(positional(context)), ReadOptions()
+        kind = kind_among(files, read)
+    except SlmtokError:
+        return ""
+    if kind is None or not re.search(rf"\b{re.escape(format)}\b", kind.kind.name, re.IGNORECASE):
+        return ""
+    remedy = render(kind.remedy(files, encoding_of(kind.paths, read)), flag_naming)
+    return f"{remedy}, without --format {shlex.quote(format)}"
 
 
 def _spellings_in_pairs(name: str, value: str, context: click.Context) -> str:

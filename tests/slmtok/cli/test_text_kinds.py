@@ -229,3 +229,19 @@ def test_looking_at_a_head_is_fast() -> None:
     ):
         for kind in KINDS:
             assert kind.begins.match(head) is None
+
+
+@pytest.mark.parametrize("corpus", [["a.html"], ["a.html", "b.html"], ["pages"]])
+def test_a_format_that_names_the_kind_of_the_files(slmtok, corpus: list[str]) -> None:
+    Path("pages").mkdir()
+    for name in ("a.html", "b.html", "pages/a.html", "pages/b.html"):
+        Path(name).write_text(f"<!doctype html><html><body><p>{SENTENCE}</p></body></html>\n")
+    ran = slmtok("count", *corpus, "--format", "html", "-o", "x.counts")
+    command, _, named = ran.err.rpartition("  fix:   ")[2].strip().rpartition(", and name ")
+    named = named.removesuffix(", without --format html")
+    subprocess.run(command, shell=True, check=True)
+    written = [command.rpartition(" > ")[2]] if named == "it" else [str(each) for each in Path().glob(named)]
+    ran = slmtok("count", *written, "-o", "x.counts")
+    assert ran.code == 0 and "HTML" not in ran.err and len(written) == (1 if corpus == ["a.html"] else 2)
+    Path("c.txt").write_text(SENTENCE)
+    assert "fix:   --format auto, or " in slmtok("count", "c.txt", "--format", "html", "-o", "x.counts").err
