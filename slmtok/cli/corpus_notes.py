@@ -129,10 +129,10 @@ def _notes_on_documents(found: Sources, read: ReadOptions) -> Iterator[str]:
     # Counting says so itself, of records too.
     if not isinstance(read, CountOptions) and (size := is_white_space(found, read)):
         yield white_space_note(size)
-    if len(found) == 1 and (read.max_docs or 0) > 1 and format_of(found[0], read).is_whole:
+    is_one = len(found) == 1 and format_of(found[0], read).is_whole
+    if is_one and (said := _on_one_document(read)):
         name = "stdin" if found[0] == "-" else found[0]
-        again = again_with("--document line")
-        yield f"{name} is one document, of which --max-docs {read.max_docs} leaves nothing out; {again} for its lines"
+        yield f"{name} is one document, {said}; {again_with('--document line')} for its lines"
     if read.separator and is_in_texts(read.separator, found, read):
         return
     mark = mark_among(found, read)
@@ -142,6 +142,13 @@ def _notes_on_documents(found: Sources, read: ReadOptions) -> Iterator[str]:
     elif mark and _takes_separator():
         again = again_with(f"--separator {shlex.quote(mark.spelling)}")
         yield f"{mark.fact}; {again} for the documents between them"
+
+
+def _on_one_document(read: ReadOptions) -> str:
+    """What an option that chooses among documents does with the only one; "" without such an option."""
+    if (read.max_docs or 0) > 1:
+        return f"of which --max-docs {read.max_docs} leaves nothing out"
+    return f"which --sample {read.sample:g} keeps or leaves out whole" if (read.sample or 1) < 1 else ""
 
 
 def _takes_separator() -> bool:

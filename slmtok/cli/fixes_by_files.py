@@ -12,7 +12,8 @@ def explain_by_files(error: SlmtokError, ctx: click.Context) -> None:
     """Puts what the files of the corpus say into the fix of an error that leaves it open."""
     names, fix = error.fields.get("weighted"), error.parts["fix"]
     is_encoding = error.fields.get("unknown_encoding") is not None
-    if not (isinstance(names, tuple) or is_encoding) or not takes_corpus(ctx.command):
+    is_sample = error.fields.get("option") == "sample"
+    if not (isinstance(names, tuple) or is_encoding or is_sample) or not takes_corpus(ctx.command):
         return
     from slmtok.corpus.paths import expand
 
@@ -22,11 +23,30 @@ def explain_by_files(error: SlmtokError, ctx: click.Context) -> None:
         return
     if is_encoding:
         _name_encoding(error, files)
+    elif is_sample and len(files) == 1:
+        _name_document(error, files[0], ctx)
     elif isinstance(names, tuple) and isinstance(fix, tuple):
         from slmtok.training.mixing import glob_of
 
         globs = Setting("domains", {name: glob_of(name, files) for name in names})
         error.fix = tuple(globs if isinstance(part, Setting) and part.name == "domains" else part for part in fix)
+
+
+def _name_document(error: SlmtokError, path: str, ctx: click.Context) -> None:
+    """What makes documents of the only one, where the corpus is one file of text: a share of it is all or nothing."""
+    from slmtok.corpus.formats import format_of
+    from slmtok.corpus.paths import STDIN
+    from slmtok.options import ReadOptions
+
+    given = {name: ctx.params.get(name) or getattr(ReadOptions(), name) for name in ("format", "document", "separator")}
+    fix = error.parts["fix"] or ()
+    if format_of(path, ReadOptions(**given)).is_whole:
+        lines = (
+            f"; {'stdin' if path == STDIN else path} is one document: ",
+            Setting("document", "line"),
+            " beside it for its lines",
+        )
+        error.fix = (*([fix] if isinstance(fix, str) else fix), *lines)
 
 
 def _name_encoding(error: SlmtokError, files: list[str]) -> None:

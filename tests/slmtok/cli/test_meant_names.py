@@ -118,6 +118,17 @@ def test_a_text_that_names_a_folder_or_a_missing_file_is_said(slmtok, files, com
         assert not note(text), text
 
 
+def test_a_share_of_one_document_is_all_of_it_or_none(slmtok, files) -> None:
+    line = ("count", "a.txt", "-o", "x.counts", "--force")
+    told = "a.txt is one document, which --sample 0.99 keeps or leaves out whole; run it again with --document line"
+    assert f"note: {told}" in slmtok(*line, "--sample", "0.99").err
+    assert "is one document" not in slmtok(*line, "--sample", "0.99", "--document", "line").err
+    fix = "for the first 10 documents; a.txt is one document: --document line beside it for its lines\n"
+    assert slmtok(*line, "--sample", "10").err.endswith(fix)
+    for words in (["--document", "line"], ["--separator", "x"], ["lang"]):
+        assert "is one document" not in slmtok(*line, "--sample", "10", *words).err
+
+
 def test_a_limit_of_documents_that_one_document_does_not_reach(slmtok, files) -> None:
     note = "note: a.txt is one document, of which --max-docs 5 leaves nothing out; run it again with --document line"
     assert note in slmtok("count", "a.txt", "--max-docs", "5", "-o", "x.counts").err

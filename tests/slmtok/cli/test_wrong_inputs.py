@@ -75,10 +75,13 @@ CASES = {
     "train a.txt --vocab 280 --special <|u|>,<|a|> -o x": (2, "fix:   --special 'u=<|u|>' --special 'a=<|a|>'\n"),
     "set-special tok.json <|u|>,<|a|> -o x": (2, "fix:   slmtok set-special tok.json 'u=<|u|>' 'a=<|a|>' -o x\n"),
     "train a.txt --vocab 280 --max-bytes 50% -o x": (2, "fix:   --sample 50%, a share of the documents\n"),
-    "train a.txt --vocab 280 --sample 1000 -o x": (2, "fix:   --max-docs 1000 for the first 1000 documents\n"),
+    "train a.txt --vocab 280 --sample 1000 -o x": (
+        2,
+        "fix:   --max-docs 1000 for the first 1000 documents; a.txt is one",
+    ),
     "train a.txt --vocab 280 --sample 10 -o x": (
         2,
-        "fix:   --sample 0.1 for 10 % of them; --max-docs 10 for the first 10 documents\n",
+        "fix:   --sample 0.1 for 10 % of them; --max-docs 10 for the first 10 documents; a.txt is one document: ",
     ),
     "train a.txt --vocab 280 -t tok.json -o x": (
         2,
