@@ -115,12 +115,15 @@ _WORDS_OF_CONLL = (
     """!NF && line != "" {print line; line = ""} END {if (line != "") print line}'"""
 )
 _CONLL_U_ROW = rb"(?:#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]+){9}\n"
+_ROWS_OF_DUMP = rb"(?:(?:INSERT (?:IGNORE )?|REPLACE )INTO \S+\s*(?:VALUES|SELECT|\()|COPY [^;\n]+ FROM stdin;)"
 _DUMP = re.compile(
     rb"(?:/\*[^\n]*\n|--[ \t]*\n)*-- (?:MySQL|MariaDB|PostgreSQL database|phpMyAdmin SQL) dump\b|"
-    rb"(?:--[^\n]*\n|/\*[^\n]*\n|\s)*"
-    rb"(?:PRAGMA foreign_keys=OFF;|INSERT INTO |(?:DROP|CREATE) TABLE\b.*?^INSERT INTO )",
+    rb"(?:--[^\n]*\n|/\*[^\n]*\n|\s)*(?:PRAGMA foreign_keys=OFF;|" + _ROWS_OF_DUMP + rb"|"
+    rb"(?:SET|USE|BEGIN|START TRANSACTION|LOCK TABLES|(?:DROP|CREATE) (?:TABLE|DATABASE|SCHEMA))\b"
+    rb"[^;]*;.*?^" + _ROWS_OF_DUMP + rb")",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
+"""A statement, and one with rows: what begins like a statement may be prose."""
 _MAIL = re.compile(rb"From \S+ +[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d[^\n]*\n>?[A-Za-z][A-Za-z-]*:")
 _HTML = Kind("HTML", "tags", re.compile(rb"<(!doctype html|html)[\s>]", re.IGNORECASE), _TEXT_OF_HTML)
 _XML = Kind("XML", "tags", re.compile(rb"<\?xml\s", re.IGNORECASE), _TEXT_OF_XML, in_utf_8=_TEXT_OF_XML_IN_UTF_8)

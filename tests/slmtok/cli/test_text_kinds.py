@@ -103,6 +103,8 @@ def test_the_command_of_a_note_makes_the_text(
     [
         (f"-- MySQL dump 10.13\n--\n\n{SQL}", "is a dump of a database, and its statements were read as text"),
         (SQL, "is a dump of a database, and its statements were read as text"),
+        (f"SET NAMES utf8;\nBEGIN;\n{SQL}", "is a dump of a database, and its statements were read as text"),
+        ("USE a;\n\nCOPY a (id) FROM stdin;\n1\n", "is a dump of a database, and its statements were read as text"),
         ("PRAGMA foreign_keys=OFF;\nBEGIN;\n", "is a dump of a database, and its statements were read as text"),
         ("WARC/1.1\r\nWARC-Type: response\r\n\r\n", "is pages of the web (WARC), and its headers and tags were read"),
     ],
@@ -209,6 +211,7 @@ def test_a_call_of_python_warns_of_a_kind_of_text(slmtok) -> None:
         "I O\nAm B\nHe C\n",
         "-- MySQL is a database\nIt stores rows.\n",
         "CREATE TABLE is a statement of SQL.\n",
+        "Use the oven; it is hot.\nInsert into it the bread (two).\n",
         "1\n2\n3\n",
         "[Script Info is a header]\n",
         "O O O O\nO O O O O\n",
