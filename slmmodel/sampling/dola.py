@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -84,11 +85,14 @@ def candidate_layers(layers: str, n_layers: int) -> list[int]:
 
 @contextmanager
 def _outputs_of(blocks: Sequence[torch.nn.Module]) -> Iterator[dict[int, Tensor]]:
-    """A table with the last output of each block, [1, 1, d] where one id is read."""
+    """A table with the last output of each block in this thread, [1, 1, d] where one id is read."""
     outputs: dict[int, Tensor] = {}
+    reader = get_ident()
 
     def keep(index: int, block: torch.nn.Module, inputs: Any, output: Tensor) -> None:
-        outputs[index] = output
+        # A hook is called for all threads that share the model.
+        if get_ident() == reader:
+            outputs[index] = output
 
     hooks = [block.register_forward_hook(partial(keep, index)) for index, block in enumerate(blocks)]
     try:

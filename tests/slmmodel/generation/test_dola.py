@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -114,3 +115,12 @@ def test_what_is_refused() -> None:
     for alpha in (-0.1, 1.1, math.nan):
         with pytest.raises(OptionError, match="alpha is"):
             dola(model("llama"), PROMPT, decoding(dola="high"), alpha=alpha)
+
+
+def test_threads_that_share_a_model_get_what_each_gets_alone() -> None:
+    made, options = model("llama", n_layers=N_LAYERS), decoding(max_new_tokens=8, temperature=0, dola="high")
+    prompts = [[1, 2 + at, 3, 7 - at % 5] for at in range(8)]
+    alone = [dola(made, prompt, options).ids for prompt in prompts]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda prompt: dola(made, prompt, options).ids, prompts * 5))
+    assert together == alone * 5
