@@ -1,5 +1,7 @@
 """The one file that imports the compiled engine; every other module takes it from here."""
 
+import os
+
 from slmtok._native import (
     UNICODE_VERSION,
     VERSION,
@@ -16,6 +18,7 @@ from slmtok._native import (
     frequent_pieces,
     merge_counts,
     pattern_names,
+    prepare_arrays,
     read_counts,
     read_ranks,
     report_bus_errors,
@@ -40,6 +43,7 @@ __all__ = [
     "frequent_pieces",
     "merge_counts",
     "pattern_names",
+    "prepare_arrays",
     "read_counts",
     "read_ranks",
     "report_bus_errors",
@@ -47,3 +51,7 @@ __all__ = [
     "weighted_counts",
     "write_counts",
 ]
+
+# A child that was forked while another thread imports numpy, or looks up its tables, would wait for them for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=prepare_arrays)

@@ -49,6 +49,9 @@ UNICODE_VERSION: str
 VERSION: str
 
 def pattern_names() -> list[str]: ...
+def prepare_arrays() -> None:
+    """Fills the tables that the first array of numpy needs."""
+
 def byte_automaton(regex: str) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.bool_]]:
     """A regular expression as an automaton over bytes; state 0 is the start.
 

@@ -10,6 +10,7 @@ import io
 import operator
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
@@ -66,9 +67,8 @@ def refuse_bool(id: object) -> None:
 
 def refuse_masked(ids: object, fix: str = "ids.compressed(), which leaves the masked ones out") -> None:
     """Raises `WrongType` for a masked array, whose masked ids the engine would read."""
-    import numpy as np
-
-    if isinstance(ids, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(ids, masked.MaskedArray):
         raise WrongType("ids are a masked array", limit="an array without a mask", fix=fix)
 
 

@@ -1,7 +1,7 @@
 //! Ids from Python and arrays to numpy. Arrays own their vector without a copy and are read-only.
 
 use numpy::npyffi::NPY_ARRAY_WRITEABLE;
-use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyRange, PyTuple};
@@ -10,6 +10,12 @@ use slmtok_core::decode::Decoder;
 /// A read-only array that owns `values`.
 pub fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
     Ok(lock(PyArray1::from_vec(py, values)))
+}
+
+/// Looks up the tables of numpy that the first array looks up: a child forked meanwhile would wait for them for ever.
+#[pyfunction]
+pub fn prepare_arrays(py: Python<'_>) {
+    drop(PyArray1::from_vec(py, Vec::<u32>::new()).readonly());
 }
 
 /// Numbers of an array or of a sequence of int; the latter does not import numpy.

@@ -33,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<documents::DocumentPipeline>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<stream::StreamDecoder>()?;
+    module.add_function(wrap_pyfunction!(arrays::prepare_arrays, module)?)?;
     module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(bus_error::report_bus_errors, module)?)?;
     module.add_function(wrap_pyfunction!(pattern::pattern_names, module)?)?;
