@@ -70,7 +70,7 @@ from slmmodel.run_entries import (
     TRAIN_STATE,
     VOCAB,
 )
-from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
+from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex, first_data
 from slmmodel.sums import MAX_CONFIG_BYTES, largest_size
 from slmmodel.sums import SUMS as SUMS
 from slmmodel.sums import read_sums as read_sums
@@ -764,8 +764,8 @@ def resume_elsewhere(folder: Path) -> str:
 
 
 def run_digest(fingerprint: Mapping[str, Any]) -> str:
-    """What ties a checkpoint to its run: the settings that decide weights, the data and the tokenizer."""
-    identity = [fingerprint.get(name) for name in ("config", "data", "fingerprint")]
+    """What ties a checkpoint to its run: the settings that decide weights, the data of step 0 and the tokenizer."""
+    identity = [fingerprint.get("config"), first_data(fingerprint), fingerprint.get("fingerprint")]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 
