@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel import run_entries
-from slmmodel.checks import check_utf8, folder_of, place_of_missing, vocab_written_again
+from slmmodel.checks import check_utf8, folder_of, is_address, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
     CorruptFile,
@@ -180,7 +180,10 @@ class RunFolder:
         fact, where, limit = f"{shown} is not a run folder", f"it has no {self._lost_file()}", None
         folder, found = folder_of(self.path), self.enclosing
         near, trained = known_runs(folder), "slm train DATA -o RUN"
-        if not os.path.exists(self.path):  # noqa: PTH110
+        if is_address(name):
+            fact, where, limit = f"{shown} is an address, and only folders are read", None, near
+            fix = "if it is a run, fetch it first, and name the copy"
+        elif not os.path.exists(self.path):  # noqa: PTH110
             fact, where, limit = f"no folder {shown}", place_of_missing(self.path), near
             fix = fix or ((meant := suggestion(name, runs_in(folder), cutoff=0.6)) and f"name {meant!r}")
         elif self.path.is_file():

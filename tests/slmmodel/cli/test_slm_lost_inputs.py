@@ -18,6 +18,7 @@ from slm_folder import TEXT, TRAIN, make_folder
 
 import slmtok
 from slmmodel import app
+from slmmodel.data import open_data
 from slmmodel.errors import MissingInput
 from slmtok.shards import pack
 
@@ -41,6 +42,26 @@ def here(slm, made: Path, tmp_path: Path) -> Path:
 
 def fix_of(err: str) -> str:
     return re.findall(r"^  fix:   (.*)$", err, re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize("line", ["sample ADDRESS the", "eval ADDRESS", "resume ADDRESS", "status ADDRESS"])
+@pytest.mark.parametrize("address", ["https://huggingface.co/gpt2", "hf://me/run"])
+def test_an_address_is_no_run(slm, here: Path, line: str, address: str) -> None:
+    """Another run, which is in the working folder, is not what an address means."""
+    ran = slm(*line.replace("ADDRESS", address).split(), code=1)
+    assert f"error: {address!r} is an address, and only folders are read\n" in ran.err
+    assert fix_of(ran.err) == "if it is a run, fetch it first, and name the copy" and "runs in ./: run" in ran.err
+
+
+@pytest.mark.parametrize("address", ["https://me.org/run", Path("https://me.org/run")])
+def test_an_address_is_no_path_in_python(here: Path, address: str | Path) -> None:
+    with pytest.raises(MissingInput, match="is an address, and only folders are read"):
+        app.load(address)
+    with pytest.raises(MissingInput, match="is an address, and only files are read"):
+        open_data(str(address))
+    (here / "https:").mkdir()
+    with pytest.raises(MissingInput, match="no folder 'https:/"):
+        app.load(address)
 
 
 def test_a_mixture_names_its_missing_path(slm, here: Path) -> None:
