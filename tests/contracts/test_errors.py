@@ -7,7 +7,8 @@ import ast
 from sources import files, library, name, tree
 
 from slmmodel.errors import ERRORS as MODEL_ERRORS
-from slmtok.errors import ERRORS
+from slmmodel.errors import Argument, SlmmodelError
+from slmtok.errors import ERRORS, Setting, SlmtokError
 
 # Classes that no Python test can raise, with the reason.
 UNTESTED = {
@@ -41,6 +42,17 @@ def test_every_error_is_raised_by_a_test() -> None:
     tests = [path for path in files("tests", suffix=".py") if "contracts" not in path.parts]
     raised = {found for path in tests for found in _raised(tree(path))}
     assert {error.__name__ for error in ERRORS} - raised == set(UNTESTED)
+
+
+def test_errors_of_both_packages_have_the_same_parts() -> None:
+    """A command changes the remedy of either by its parts, which `str` has written already."""
+    fixes = [("use ", Setting("vocab_size", 300)), ("use ", Argument("vocab_size", 300))]
+    for kind, fix in zip((SlmtokError, SlmmodelError), fixes, strict=True):
+        error = kind("a fact", where="a place", limit="a bound", fix=fix)
+        assert error.parts == {"fact": "a fact", "where": "a place", "limit": "a bound", "fix": fix}
+        assert error.fix == "use vocab_size=300"
+        error.fix = (*error.parts["fix"], ", or less")
+        assert error.fix == "use vocab_size=300, or less" and len(error.parts["fix"]) == 3
 
 
 def test_every_error_has_a_remedy() -> None:
