@@ -181,7 +181,7 @@ class RunFolder:
         folder, found = folder_of(self.path), self.enclosing
         near, trained = known_runs(folder), "slm train DATA -o RUN"
         if is_address(name):
-            fact, where, limit = f"{shown} is an address, and only folders are read", None, near
+            fact, where, limit = f"{shown} is an address, and only folders are read", "", near
             fix = "if it is a run, fetch it first, and name the copy"
         elif not os.path.exists(self.path):  # noqa: PTH110
             fact, where, limit = f"no folder {shown}", place_of_missing(self.path), near
@@ -211,7 +211,7 @@ class RunFolder:
             fix, limit = fix or (f"name the run: {run}", *at), None
         named = f"name {runs[0]!r}" if len(runs := runs_in(folder)) == 1 else "name one of them"
         fix = fix or (named if limit else f"{trained} creates one")
-        return MissingInput(fact, where=where, limit=limit, fix=fix, path=name, option=option)
+        return MissingInput(fact, where=where or None, limit=limit, fix=fix, path=name, option=option)
 
     def create(
         self, config: bytes, fingerprint: Mapping[str, Any], vocab: bytes | None, tokenizer: bytes | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from sources import files, library, name, tree
 
@@ -46,11 +47,14 @@ def test_every_error_is_raised_by_a_test() -> None:
 
 def test_errors_of_both_packages_have_the_same_parts() -> None:
     """A command changes the remedy of either by its parts, which `str` has written already."""
-    fixes = [("use ", Setting("vocab_size", 300)), ("use ", Argument("vocab_size", 300))]
-    for kind, fix in zip((SlmtokError, SlmmodelError), fixes, strict=True):
-        error = kind("a fact", where="a place", limit="a bound", fix=fix)
-        assert error.parts == {"fact": "a fact", "where": "a place", "limit": "a bound", "fix": fix}
-        assert error.fix == "use vocab_size=300"
+    given: Any = {"fact": "a fact", "where": "a place", "limit": "a bound"}
+    ours, models = ("use ", Setting("vocab_size", 300)), ("use ", Argument("vocab_size", 300))
+    errors: list[tuple[Any, object]] = [
+        (SlmtokError(**given, fix=ours), ours),
+        (SlmmodelError(**given, fix=models), models),
+    ]
+    for error, fix in errors:
+        assert error.parts == {**given, "fix": fix} and error.fix == "use vocab_size=300"
         error.fix = (*error.parts["fix"], ", or less")
         assert error.fix == "use vocab_size=300, or less" and len(error.parts["fix"]) == 3
 
