@@ -112,7 +112,7 @@ def begin(folder: Path, *, force: bool) -> None:
         return
     remove_parts(folder)
     names = {path.name for path in folder.iterdir()}
-    others = sorted(name for name in names - OWN if not name.endswith(".part"))
+    others = sorted(name for name in names - OWN if not _is_part(folder / name))
     # Links, folders in the place of files, and files in that of folders.
     others += sorted(name for name in names & OWN if not _is_kind(folder / name, is_folder=name in _FOLDERS))
     if force and not others:
@@ -140,11 +140,17 @@ def _others(folder: Path) -> Iterator[Path]:
     """What lies in a folder of an ablation, its subfolders included, and is not of one."""
     from slmtok.shards.folder import is_own_file
 
-    for path in sorted(folder.iterdir()):
+    for path in sorted(each for each in folder.iterdir() if not _is_part(each)):
         is_own = _FOLDERS[folder.name].fullmatch(path.name)
-        if not ((is_own and _is_kind(path, is_folder=folder.name in (DATA, RUNS))) or path.name.endswith(".part")):
+        if not (is_own and _is_kind(path, is_folder=folder.name in (DATA, RUNS))):
             yield from [each for each in sorted(path.rglob("*")) if not is_folder(each)] or [path]
         elif folder.name == RUNS:
             yield from other_entries(path)
-        elif folder.name == DATA and is_own:
-            yield from (each for each in sorted(path.iterdir()) if not is_own_file(each.name) or is_folder(each))
+        elif folder.name == DATA:
+            entries = sorted(each for each in path.iterdir() if not _is_part(each))
+            yield from (each for each in entries if not is_own_file(each.name) or is_folder(each))
+
+
+def _is_part(path: Path) -> bool:
+    """Whether a killed process may have left a path."""
+    return path.name.endswith(".part")

@@ -283,7 +283,8 @@ def test_force_removes_all_of_an_ablation(inputs: Path, finished: Path, tmp_path
     folder = shutil.copytree(finished, tmp_path / "out")
     (folder / "tokenizers").mkdir()
     (folder / "tokenizers/a-0123abcd.json").write_text("{}")
-    (folder / "losses/.b.losses.1.part").write_text("")
+    for place in (folder / "losses", next((folder / "data").glob("b-*"))):
+        (place / ".name.1-0123abcd.part").write_text("")
     ran = slm(*arguments(inputs, "a", "same", seeds=1), "-o", str(folder), "--force", "--json", code=0)
     assert [arm["name"] for arm in ran.json["result"]["arms"]] == ["a", "same"]
     left = [path.name for name in ("data", "losses", "runs") for path in (folder / name).iterdir()]
