@@ -192,8 +192,8 @@ def _unknown_options(
     for error, (option, value) in zip(errors, wrong.items(), strict=True):
         error.settings = settings if isinstance(settings, Mapping) else {}
         if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
-            error.fact, error._fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
-    parts = [each._fix for each in errors if isinstance(each._fix, tuple)]
+            error.fact, error.fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
+    parts = [each.parts["fix"] for each in errors if isinstance(each.parts["fix"], tuple)]
     if len(parts) == len(errors) > 1:
         first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"
         first.fix = tuple(part for each in parts for part in (*each, " "))[:-1]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel import run_entries
-from slmmodel.checks import check_utf8, folder_of, place_of_missing, vocab_written_again
+from slmmodel.checks import check_utf8, folder_of, is_address, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
     CorruptFile,
@@ -70,7 +70,7 @@ from slmmodel.run_entries import (
     TRAIN_STATE,
     VOCAB,
 )
-from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
+from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex, first_data
 from slmmodel.sums import MAX_CONFIG_BYTES, largest_size
 from slmmodel.sums import SUMS as SUMS
 from slmmodel.sums import read_sums as read_sums
@@ -180,7 +180,10 @@ class RunFolder:
         fact, where, limit = f"{shown} is not a run folder", f"it has no {self._lost_file()}", None
         folder, found = folder_of(self.path), self.enclosing
         near, trained = known_runs(folder), "slm train DATA -o RUN"
-        if not os.path.exists(self.path):  # noqa: PTH110
+        if is_address(name):
+            fact, where, limit = f"{shown} is an address, and only folders are read", "", near
+            fix = "if it is a run, fetch it first, and name the copy"
+        elif not os.path.exists(self.path):  # noqa: PTH110
             fact, where, limit = f"no folder {shown}", place_of_missing(self.path), near
             fix = fix or ((meant := suggestion(name, runs_in(folder), cutoff=0.6)) and f"name {meant!r}")
         elif self.path.is_file():
@@ -208,7 +211,7 @@ class RunFolder:
             fix, limit = fix or (f"name the run: {run}", *at), None
         named = f"name {runs[0]!r}" if len(runs := runs_in(folder)) == 1 else "name one of them"
         fix = fix or (named if limit else f"{trained} creates one")
-        return MissingInput(fact, where=where, limit=limit, fix=fix, path=name, option=option)
+        return MissingInput(fact, where=where or None, limit=limit, fix=fix, path=name, option=option)
 
     def create(
         self, config: bytes, fingerprint: Mapping[str, Any], vocab: bytes | None, tokenizer: bytes | None
@@ -764,8 +767,8 @@ def resume_elsewhere(folder: Path) -> str:
 
 
 def run_digest(fingerprint: Mapping[str, Any]) -> str:
-    """What ties a checkpoint to its run: the settings that decide weights, the data and the tokenizer."""
-    identity = [fingerprint.get(name) for name in ("config", "data", "fingerprint")]
+    """What ties a checkpoint to its run: the settings that decide weights, the data of step 0 and the tokenizer."""
+    identity = [fingerprint.get("config"), first_data(fingerprint), fingerprint.get("fingerprint")]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 

@@ -95,12 +95,18 @@ def similar_name(path: str | os.PathLike[str]) -> str | None:
     return f"check the name: there is {str(folder / near[0])!r}" if near else None
 
 
-_ADDRESS = re.compile("[a-z0-9]{2,}://")
+_ADDRESS = re.compile("[a-z0-9]{2,}://?")
+"""`Path` leaves one slash of two."""
+
+
+def is_address(path: str) -> bool:
+    """Whether a path is an address such as `https://...`, and nothing in the folder that its first part names."""
+    return _ADDRESS.match(path) is not None and not os.path.isdir(path.partition("/")[0])  # noqa: PTH112
 
 
 def missing_path(path: str, fix: Fix) -> MissingInput:
     """The error for a path that does not exist."""
-    if _ADDRESS.match(path):
+    if is_address(path):
         fact = f"{path!r} is an address, and only files are read"
         return MissingInput(fact, fix="fetch it first, and name the copy", path=path)
     if "\\" in path and os.path.lexists(meant := path.replace("\\", "/")):

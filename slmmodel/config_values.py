@@ -292,7 +292,7 @@ def _keep_given(error: InvalidConfig, of_preset: Mapping[str, Any]) -> None:
         return
     sizes = " and ".join(f"{name} {size}" for name, size in of_preset.items())
     error.limit = "; ".join(filter(None, [error.limit, f"{sizes}: of the preset"]))
-    fix = error._fix if isinstance(error._fix, tuple) else ()
+    fix = error.parts["fix"] if isinstance(error.parts["fix"], tuple) else ()
     first, later = fix[:1], fix[2:]
     names = [part.name.removeprefix("model.") for part in (*first, *later) if isinstance(part, Argument)]
     if len(names) > 1 and names[0] not in of_preset and names[1] in of_preset:
@@ -327,7 +327,7 @@ def _as_text(value: Any) -> Any:
 
 def fit_batch(error: SlmmodelError, settings: Mapping[str, Any]) -> None:
     """Adds ids of a step that fit to a fix with another `model.seq_len`, where those given do not."""
-    given, fix = settings.get("run.batch_tokens"), getattr(error, "_fix", None)
+    given, fix = settings.get("run.batch_tokens"), error.parts["fix"]
     tokens = None if given is None else parse_count(str(given.value))
     parts = list(fix) if isinstance(fix, tuple) else []
     found = next((part for part in parts if isinstance(part, Argument) and part.name == "model.seq_len"), None)

@@ -82,6 +82,11 @@ class SlmmodelError(Exception):
     def fix(self, fix: Fix | None) -> None:
         self._fix = fix
 
+    @property
+    def parts(self) -> dict[str, Fix | None]:
+        """The four parts, with the arguments that they name."""
+        return {"fact": self.fact, "where": self.where, "limit": self.limit, "fix": self._fix}
+
     def _fix_as(self, naming: Naming) -> str | None:
         if not isinstance(self._fix, tuple):
             return self._fix

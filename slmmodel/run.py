@@ -255,6 +255,11 @@ class Run:
             return f"run = {load}; [run.{call}({', '.join(['text', *options])}) for text in {texts}]"
         return f"{load}.{call}({', '.join([shown, *options])})"
 
+    def _of_texts(self) -> str:
+        """The call that scores texts, with `{}` for a list of them."""
+        path = repr(os.fspath(self.path)).replace("{", "{{").replace("}", "}}")
+        return f"slmmodel.app.load({path}).evaluate(slmtok.Texts({{}}))"
+
     def _check_known(self, **options: Iterable[int]) -> None:
         """Raises `OptionError` for an id outside the vocabulary."""
         for name, ids in options.items():
@@ -312,8 +317,8 @@ class Run:
         if data is None:
             data = self._documents(split)
         elif not isinstance(data, TokenSource):
-            path = check_path("data", data, of_text := "slmmodel.app.load(path).evaluate(slmtok.Texts({}))")
-            refuse_no_path(path, of_text.format("[text]"))
+            path, shown = check_path("data", data, of_texts := self._of_texts()), repr([os.fspath(data)])
+            refuse_no_path(path, of_texts.format(shown if len(shown) <= MAX_SHOWN else "[text]"))
             options = {"seq_len": seq_len, "stride": stride, "stateful": stateful or None, "batch_size": batch_size}
             # A text has no split.
             given = [f"{name}={value!r}" for name, value in options.items() if value is not None]

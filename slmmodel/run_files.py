@@ -5,7 +5,8 @@ Training keeps its state and its result in the same models. A key that a file mu
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PositiveInt
 
@@ -29,8 +30,8 @@ FINGERPRINT_FIELDS = {
 
 World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
 """
-BRANCH_FIELDS = ("plan", "torch", "device", "threads")
-"""Compared fields that a branch records at its first step; it has the tokenizer and the data of its parent."""
+BRANCH_FIELDS = ("data", "val", "source", "plan", "torch", "device", "threads")
+"""Fields that a branch records at its first step; it has the tokenizer of its parent."""
 VALIDATION, VALIDATING, SAVED = "validation", "validating", "saved"
 """Phases of a progress report, besides those of a `Heartbeat`, where their key is `stage`."""
 _Version = Annotated[int, exactly(VERSION)]
@@ -66,6 +67,8 @@ class Parent(Strict):
     """`bytes_read_by_source` there"""
     plan: str | None = None
     """of all steps before; null where they had several"""
+    data: str | None = None
+    """digest of the training data of step 0"""
 
 
 class Fingerprint(Strict):
@@ -84,6 +87,13 @@ class Fingerprint(Strict):
     micro_batch: PositiveInt | None = None
     source: str | None = None
     parent: Parent | None = None
+
+
+def first_data(fingerprint: Mapping[str, Any]) -> str | None:
+    """The digest of the data of step 0; of a branch, those of the run that it began with."""
+    parent: Mapping[str, Any] = fingerprint.get("parent") or {}
+    digest: str | None = parent.get("data") or fingerprint.get("data")
+    return digest
 
 
 class Validation(Strict):

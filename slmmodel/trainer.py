@@ -169,9 +169,13 @@ def _resolved(
                 " to train again: the run was not finite; or another ",
                 Argument("output"),
             )
-        elif run_before is not None and isinstance(error._fix, tuple) and _is_of_budget(error.fields.get("names")):
+        elif (
+            run_before is not None
+            and isinstance(error.parts["fix"], tuple)
+            and _is_of_budget(error.fields.get("names"))
+        ):
             as_new = setup.with_other_budget(given, run_before)
-            error.fix = (*([f"{as_new}, or "] if as_new else []), *error._fix)
+            error.fix = (*([f"{as_new}, or "] if as_new else []), *error.parts["fix"])
         raise
     data, empty = setup.with_validation_text(config, data)
     return config, data, notes + empty + setup.notes_on_ranks(config, world)

@@ -1,4 +1,4 @@
-"""Folders with text, a tokenizer, packed data and a run of two steps, and the fix that a command of `slm` printed."""
+"""Folders with text, a tokenizer, packed data and a run of two steps."""
 
 from __future__ import annotations
 
@@ -41,8 +41,3 @@ def make_folder(folder: Path, *options: str) -> Path:
     line = ["train", f"{folder}/data", "-o", f"{folder}/run", "--budget", "steps=2", "-q", *options]
     assert main([*line, "--preset=cpu-demo", *TRAIN]) == 0
     return folder
-
-
-def fix_of(error: str) -> str:
-    """The remedy of a message."""
-    return error.partition("  fix:   ")[2].strip()

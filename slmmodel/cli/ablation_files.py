@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,15 @@ from slmtok.envelope import BASELINES, content_digest, load_payload
 LOCK_KIND, RESULT_KIND = "ablation-lock", "ablation"
 LOCK, RESULT, TIMES, PAGE = "ablation.lock", "ablation.json", "times.json", "report.html"
 DATA, RUNS, LOSSES, TOKENIZERS = "data", "runs", "losses", "tokenizers"
-OWN = frozenset([LOCK, RESULT, TIMES, PAGE, DATA, RUNS, LOSSES, TOKENIZERS, FOLDER_LOCK])
+_RUN = r".+-seed[0-9]+-[0-9a-f]{8}"
+_FOLDERS = {
+    DATA: re.compile(r".+-[0-9a-f]{8}"),
+    RUNS: re.compile(_RUN),
+    LOSSES: re.compile(rf"{_RUN}-context-[0-9]+\.losses"),
+    TOKENIZERS: re.compile(r".+-[0-9a-f]{8}\.json"),
+}
+"""The folders of an ablation, with the names of what it writes into them."""
+OWN = frozenset([LOCK, RESULT, TIMES, PAGE, FOLDER_LOCK, *_FOLDERS])
 _SHAPE = schema.table(
     {
         "name": schema.text,
@@ -102,12 +112,13 @@ def begin(folder: Path, *, force: bool) -> None:
         return
     remove_parts(folder)
     names = {path.name for path in folder.iterdir()}
-    others = sorted(name for name in names - OWN if not name.endswith(".part"))
-    others += sorted(name for name in names & OWN if (folder / name).is_symlink())
-    if force:
-        runs = sorted((folder / RUNS).glob("*"))
-        kept = (each for run in runs for each in (other_entries(run) if is_folder(run) else [run]))
-        others += [str(each.relative_to(folder)) for each in kept]
+    others = sorted(name for name in names - OWN if not _is_part(folder / name))
+    # Links, folders in the place of files, and files in that of folders.
+    others += sorted(name for name in names & OWN if not _is_kind(folder / name, is_folder=name in _FOLDERS))
+    if force and not others:
+        others = [
+            str(each.relative_to(folder)) for name in sorted(names & {*_FOLDERS}) for each in _others(folder / name)
+        ]
     if others:
         raise OutputExists(
             f"output {output!r} holds other files",
@@ -118,3 +129,28 @@ def begin(folder: Path, *, force: bool) -> None:
         )
     for name in names & OWN - {FOLDER_LOCK} if force else ():
         shutil.rmtree(folder / name) if (folder / name).is_dir() else (folder / name).unlink()
+
+
+def _is_kind(path: Path, *, is_folder: bool) -> bool:
+    """Whether a path is a folder, or a file; a link is neither."""
+    return not path.is_symlink() and (path.is_dir() if is_folder else path.is_file())
+
+
+def _others(folder: Path) -> Iterator[Path]:
+    """What lies in a folder of an ablation, its subfolders included, and is not of one."""
+    from slmtok.shards.folder import is_own_file
+
+    for path in sorted(each for each in folder.iterdir() if not _is_part(each)):
+        is_own = _FOLDERS[folder.name].fullmatch(path.name)
+        if not (is_own and _is_kind(path, is_folder=folder.name in (DATA, RUNS))):
+            yield from [each for each in sorted(path.rglob("*")) if not is_folder(each)] or [path]
+        elif folder.name == RUNS:
+            yield from other_entries(path)
+        elif folder.name == DATA:
+            entries = sorted(each for each in path.iterdir() if not _is_part(each))
+            yield from (each for each in entries if not is_own_file(each.name) or is_folder(each))
+
+
+def _is_part(path: Path) -> bool:
+    """Whether a killed process may have left a path."""
+    return path.name.endswith(".part")

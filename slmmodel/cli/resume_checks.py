@@ -35,12 +35,12 @@ def naming_what_differs(run: RunFolder, sets: Sequence[str], data: str | None) -
         yield
     except Mismatch as error:
         named = [f"--set {text}" for text in sets if text.partition("=")[0].strip() in _SETTINGS_OF_PLAN]
-        if error.fields.get("field") == "plan" and named and isinstance(error._fix, tuple):
+        if error.fields.get("field") == "plan" and named and isinstance(error.parts["fix"], tuple):
             error.fact = f"{' and '.join(named)}: each step of the run would take other sequences"
             error.where = None
-            error.fix = (f"leave out {' and '.join(named)}", *error._fix[1:])
-        elif error.fields.get("field") == "data" and data is not None and isinstance(error._fix, tuple):
-            error.fix = (_elsewhere(run, str(run.config["data"]["train"])), *error._fix[1:])
+            error.fix = (f"leave out {' and '.join(named)}", *error.parts["fix"][1:])
+        elif error.fields.get("field") == "data" and data is not None and isinstance(error.parts["fix"], tuple):
+            error.fix = (_elsewhere(run, str(run.config["data"]["train"])), *error.parts["fix"][1:])
         raise
 
 
@@ -233,7 +233,7 @@ def naming_sound_step(run: RunFolder) -> Iterator[None]:
         step = run.checkpoints.newest()
         if damaged.parent == run.checkpoints.folder and step is not None:
             words = arguments_of_command()
-            first = error._fix[0] if isinstance(error._fix, tuple) else "restore the file, or "
+            first = error.parts["fix"][0] if isinstance(error.parts["fix"], tuple) else "restore the file, or "
             error.fix = (first, resumed_at(run, step, with_value("--step", step, words)))
         raise
 

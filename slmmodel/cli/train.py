@@ -209,7 +209,7 @@ def _naming_output(path: str, is_taken: bool) -> Iterator[None]:
     try:
         yield
     except InvalidConfig as error:
-        fix = error._fix
+        fix = error.parts["fix"]
         if is_taken and isinstance(fix, tuple) and fix[-1] == EACH_RUN:
             error.fix = (
                 Argument("output", *shlex.split(new_name(Path(path)))),
@@ -554,7 +554,7 @@ def _naming_options(config: str | None) -> Iterator[None]:
         yield
     except InvalidConfig as error:
         if config is not None and error.fields.get("option") == "config":
-            error.fix = _with_options(config) or error._fix
+            error.fix = _with_options(config) or error.parts["fix"]
         raise
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.data.packing import Ints
 from slmmodel.data.source import (
     REPACK,
@@ -340,7 +340,7 @@ def read_manifest(folder: Path) -> _Manifest:
     except (FileNotFoundError, NotADirectoryError) as error:
         if not folder.exists():
             fix = "check the name; slmtok pack CORPUS -t TOK -o DIR makes packed data"
-            raise MissingInput(f"no file or folder {str(folder)!r}", where=place_of_missing(folder), fix=fix) from None
+            raise missing_path(str(folder), fix) from None
         if (folder / "config.yaml").is_file():
             fix = "name packed data, as slmtok pack CORPUS -t TOK -o DIR writes them"
             raise MissingInput(f"{folder} is a run, not token data", where=str(folder), fix=fix) from None

@@ -14,6 +14,7 @@ from slmmodel.data.strategies import strategy_of
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.files import make_folder, read_file, write_file
 from slmmodel.folder_lock import check_regular, locked
+from slmmodel.run_files import first_data
 from slmmodel.training import setup
 from slmmodel.yaml_files import to_yaml
 
@@ -61,9 +62,12 @@ def _branch(
         state["cursor"] = _cursor_of_batches(state["cursor"], parent.config["run"]["batch_tokens"], config)
     from_checkpoint = {"step": int(counters["step"]), "weights": weights, "counters": counters}
     from_checkpoint |= {"cursor": state["cursor"], "positions": state["positions"], "plan": _plan_before(parent)}
+    from_checkpoint["data"] = first_data(parent.fingerprint)
     fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
     if run.exists() and not force:
-        if all(run.fingerprint.get(name) == fingerprint[name] for name in ("parent", "config")):
+        # Other data than the parent's are only continued where they are named; training compares them.
+        same = ("parent", "config", *(["data"] if data is None else []))
+        if all(run.fingerprint.get(name) == fingerprint.get(name) for name in same):
             # An interrupted branch of the same checkpoint: it is continued.
             return run
         raise OutputExists(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from sources import files, library, name, tree
 
 from slmmodel.errors import ERRORS as MODEL_ERRORS
-from slmtok.errors import ERRORS
+from slmmodel.errors import Argument, SlmmodelError
+from slmtok.errors import ERRORS, Setting, SlmtokError
 
 # Classes that no Python test can raise, with the reason.
 UNTESTED = {
@@ -41,6 +43,20 @@ def test_every_error_is_raised_by_a_test() -> None:
     tests = [path for path in files("tests", suffix=".py") if "contracts" not in path.parts]
     raised = {found for path in tests for found in _raised(tree(path))}
     assert {error.__name__ for error in ERRORS} - raised == set(UNTESTED)
+
+
+def test_errors_of_both_packages_have_the_same_parts() -> None:
+    """A command changes the remedy of either by its parts, which `str` has written already."""
+    given: Any = {"fact": "a fact", "where": "a place", "limit": "a bound"}
+    ours, models = ("use ", Setting("vocab_size", 300)), ("use ", Argument("vocab_size", 300))
+    errors: list[tuple[Any, object]] = [
+        (SlmtokError(**given, fix=ours), ours),
+        (SlmmodelError(**given, fix=models), models),
+    ]
+    for error, fix in errors:
+        assert error.parts == {**given, "fix": fix} and error.fix == "use vocab_size=300"
+        error.fix = (*error.parts["fix"], ", or less")
+        assert error.fix == "use vocab_size=300, or less" and len(error.parts["fix"]) == 3
 
 
 def test_every_error_has_a_remedy() -> None:

@@ -122,7 +122,7 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: app.load("run").evaluate("test"), "evaluate(split='val')"),
     (
         lambda: slmmodel.load("run").evaluate("The fox is red."),
-        "slmmodel.app.load(path).evaluate(slmtok.Texts([text]))",
+        "slmmodel.app.load('run').evaluate(slmtok.Texts(['The fox is red.']))",
     ),
     (lambda: slmmodel.load("run").evaluate("val"), "evaluate(split='val')"),
     (lambda: app.load("run").evaluate("validation"), "evaluate(split='val')"),

@@ -242,15 +242,53 @@ def test_a_lock_without_a_finished_run_is_replaced_by_force(inputs: Path, finish
     assert ran.json["result"]["exploratory"] == [] and ran.json["result"]["seeds"] == [0]
 
 
-@pytest.mark.parametrize("name", ["notes.md", "a-0/eval/notes.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("runs/notes.md", "runs/a-0/eval/notes.md", "runs/mine/config.yaml", "runs/RUN/notes.md"),
+        *("data/notes.md", "data/mine/train-00000.bin", "data/DATA/notes.md", "data/DATA/kept/tok.json"),
+        *("losses/mine.losses", "losses/notes.md", "tokenizers/mine.json", "tokenizers/old/a-0123abcd.json"),
+    ],
+)
 def test_force_removes_no_file_of_the_user(inputs: Path, finished: Path, tmp_path: Path, slm, name) -> None:
     folder = shutil.copytree(finished, tmp_path / "out")
-    (folder / "runs" / name).parent.mkdir(exist_ok=True, parents=True)
-    (folder / "runs" / name).write_text("mine")
-    before = (folder / "ablation.json").read_bytes()
+    for place in ("DATA", "RUN"):
+        own = next((folder / ("runs" if place == "RUN" else "data")).glob("a-*"))
+        name = name.replace(place, own.name)
+    (folder / name).parent.mkdir(exist_ok=True, parents=True)
+    (folder / name).write_text("mine")
+    before = sorted(folder.rglob("*"))
     ran = slm(*arguments(inputs, "a", "same", "b", seeds=1), "-o", str(folder), "--force", code=1)
-    assert "holds other files" in ran.err and f"where: runs/{name}" in ran.err
-    assert (folder / "runs" / name).read_text() == "mine" and (folder / "ablation.json").read_bytes() == before
+    shown = name.removesuffix("/tok.json")
+    assert "holds other files" in ran.err and f"where: {shown}\n" in ran.err
+    assert (folder / name).read_text() == "mine" and sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["tokenizers", "times.json"])
+def test_a_file_of_the_user_in_the_place_of_a_folder_stays(inputs, finished, tmp_path, slm, name) -> None:
+    folder = shutil.copytree(finished, tmp_path / "out")
+    (folder / "times.json").unlink()
+    if name == "tokenizers":
+        (folder / name).write_text("mine")
+    else:
+        (folder / name).mkdir()
+    for force in ([], ["--force"]):
+        ran = slm(*arguments(inputs, "a", "same", "b", seeds=1), "-o", str(folder), *force, code=1)
+        assert "holds other files" in ran.err and f"where: {name}\n" in ran.err and (folder / name).exists()
+
+
+@pytest.mark.usefixtures("no_page")
+def test_force_removes_all_of_an_ablation(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
+    """Also what a killed process has left."""
+    folder = shutil.copytree(finished, tmp_path / "out")
+    (folder / "tokenizers").mkdir()
+    (folder / "tokenizers/a-0123abcd.json").write_text("{}")
+    for place in (folder / "losses", next((folder / "data").glob("b-*"))):
+        (place / ".name.1-0123abcd.part").write_text("")
+    ran = slm(*arguments(inputs, "a", "same", seeds=1), "-o", str(folder), "--force", "--json", code=0)
+    assert [arm["name"] for arm in ran.json["result"]["arms"]] == ["a", "same"]
+    left = [path.name for name in ("data", "losses", "runs") for path in (folder / name).iterdir()]
+    assert left and all(name.startswith(("a-", "same-")) for name in left) and not (folder / "tokenizers").exists()
 
 
 def test_runs_whose_lock_is_gone_are_exploratory(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from printed_fixes import fix_in
 from slm_folder import make_folder
 
 from slmmodel.cli.decoding_habits import FOREIGN
@@ -36,10 +37,6 @@ def here(slm, tmp_path):
     return slm
 
 
-def _fix(error: str) -> str:
-    return error.partition("  fix:   ")[2].splitlines()[0]
-
-
 def _pasted(fix: str, words: list[str]) -> list[str]:
     """The arguments of the line that a fix is, or has in the place of the one that is wrong."""
     text = fix.partition(", ")[0]
@@ -64,11 +61,11 @@ def test_the_fix_of_two_options_is_a_command(here, first):
         if not {*map(_name, words)} & {*FOREIGN}:
             continue
         error = here("sample", "run", "the", *words, code=2).err
-        pasted = _pasted(_fix(error), words)
+        pasted = _pasted(fix_in(error), words)
         length = [] if "--max-new" in pasted else ["--max-new", "3"]
         done = here(*pasted, *length)
         if done.code:
-            failed.append((words, _fix(error), done.err))
+            failed.append((words, fix_in(error), done.err))
     assert not failed, "\n".join(map(str, failed))
 
 
@@ -92,13 +89,13 @@ def test_the_fix_of_two_options_is_a_command(here, first):
     }.items(),
 )
 def test_two_options_mean_one_thing_together(here, words, fix):
-    assert _fix(here("sample", "run", "the", *words.split(), code=2).err) == f"slm sample run the {fix}"
+    assert fix_in(here("sample", "run", "the", *words.split(), code=2).err) == f"slm sample run the {fix}"
 
 
 def test_each_option_of_the_table_is_answered(here):
     for name in HABITS:
         if name not in FOREIGN:
             continue
-        fix = _fix(here("sample", "run", "the", f"--{name}", "2", code=2).err)
+        fix = fix_in(here("sample", "run", "the", f"--{name}", "2", code=2).err)
         assert fix.startswith(("use --", "leave it out: ")), (name, fix)
     assert not Path("new").exists()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_in
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -119,19 +119,12 @@ LINES = {
 }
 
 
-def fix_of(err: str) -> str:
-    """The remedy of an error, on one line."""
-    found = re.search(r"^  fix:   (.*(?:\n {9}.*)*)", err, re.MULTILINE)
-    assert found is not None, err
-    return re.sub(r"\s*\n\s+", " ", found[1])
-
-
 @pytest.mark.parametrize("line", LINES)
 def test_the_fix_names_all_that_was_given(slm, here, line):
     (here / "my text.txt").write_text(TEXT)
     before = sorted(here.rglob("*"))
     ran = slm(*shlex.split(line))
-    assert (ran.code in (1, 2), fix_of(ran.err)) == (True, LINES[line])
+    assert (ran.code in (1, 2), fix_in(ran.err)) == (True, LINES[line])
     assert sorted(here.rglob("*")) == before
 
 
@@ -180,5 +173,5 @@ PASTED = (
 
 @pytest.mark.parametrize("line", PASTED)
 def test_the_line_in_the_fix_works(slm, here, line):
-    for command in fix_of(slm(*shlex.split(line), code=2).err).split(" && "):
+    for command in fix_in(slm(*shlex.split(line), code=2).err).split(" && "):
         slm(*shlex.split(command)[1:], code=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from printed_fixes import fix_in
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -45,10 +45,6 @@ def here(slm: Callable[..., Any], made: Path, tmp_path: Path, monkeypatch: pytes
     return tmp_path
 
 
-def fix_of(err: str) -> str:
-    return re.findall(r"^  fix:   (.*)$", err, re.MULTILINE)[0]
-
-
 def run_line(slm: Callable[..., Any], line: str, code: int = 0) -> str:
     words = shlex.split(line)
     assert words[0] == "slm", line
@@ -60,7 +56,7 @@ def test_weights_of_a_run_are_no_data(slm: Callable[..., Any], here: Path) -> No
     for line in ([weights], [weights, "-t", "tok.json"], [str(Path("run/checkpoints/step-2/model.safetensors"))]):
         err = slm("train", *line, "-o", "new", code=2).err
         assert "has weights of the run 'run', not text" in err and "pickle" not in err, err
-    assert fix_of(slm("train", weights, code=2).err) == "slm resume run continues a run; or name the text"
+    assert fix_in(slm("train", weights, code=2).err) == "slm resume run continues a run; or name the text"
     assert "has weights of the run 'run'" in slm("eval", "run", "--on", weights, code=2).err
     shutil.copy(weights, "w.safetensors")
     assert "is a file of tensors (safetensors), not text" in slm("train", "w.safetensors", code=2).err
@@ -84,10 +80,10 @@ def test_other_data_of_a_finished_run_are_named_at_once(slm: Callable[..., Any],
         for data in ("data3", "other.txt"):
             err = slm(*words, "--data", data, code=1).err
             assert f"--data {data}: the training data differ from the run's" in err
-            assert fix_of(err).startswith("leave --data out: the data of the run, ")
-    flags = shlex.split(fix_of(err).partition(", or ")[2])
+            assert fix_in(err).startswith("leave --data out: the data of the run, ")
+    flags = shlex.split(fix_in(err).partition(", or ")[2])
     err = slm("resume", "run", "--data", "data3", "--no-eval", *flags, code=1).err
-    run_line(slm, fix_of(err))
+    run_line(slm, fix_in(err))
     assert Path("run-2/model.safetensors").exists()
     # The same data in another place are the data of the run, which awaits its scoring.
     shutil.copytree("data", "copy")
@@ -101,15 +97,15 @@ def test_settings_of_data_lead_to_a_new_run_that_keeps_the_rest(slm: Callable[..
         err = slm(*branch, *given, code=2).err
         assert "--set data.train: the data of a run, and how they are read, do not change" in err
         config = Path("run", "config.yaml")
-        assert fix_of(err) == f"slm train data3 --config {config} -o new --budget steps=3 --no-eval"
-    run_line(slm, fix_of(err))
+        assert fix_in(err) == f"slm train data3 --config {config} -o new --budget steps=3 --no-eval"
+    run_line(slm, fix_in(err))
     assert "steps: 3" in Path("new/config.yaml").read_text() and "data3" in Path("new/config.yaml").read_text()
     err = slm(*branch[:3], "new2", *branch[4:], "--set", "data.train=other.txt", code=2).err
-    assert fix_of(err).startswith("slm train other.txt --config ") and " -t " in fix_of(err)
-    run_line(slm, fix_of(err))
+    assert fix_in(err).startswith("slm train other.txt --config ") and " -t " in fix_in(err)
+    run_line(slm, fix_in(err))
     err = slm(*branch[:3], "new3", *branch[4:], "--set", "data.pack=best_fit", code=2).err
-    assert fix_of(err).endswith(" -o new3 --budget steps=3 --no-eval --set data.pack=best_fit")
-    run_line(slm, fix_of(err))
+    assert fix_in(err).endswith(" -o new3 --budget steps=3 --no-eval --set data.pack=best_fit")
+    run_line(slm, fix_in(err))
 
 
 @pytest.mark.parametrize("setting", ["run.seed=3", "run.batch_tokens=32"])
@@ -117,7 +113,7 @@ def test_a_setting_that_changes_the_sequences_is_named(slm: Callable[..., Any], 
     branch = ["resume", "run", "-o", "new", "--budget", "steps=3", "--no-eval", "--set", setting]
     err = slm(*branch, code=1).err
     assert f"error: --set {setting}: each step of the run would take other sequences\n" in err
-    assert fix_of(err) == f"leave out --set {setting}, or --allow-mismatch plan" and not Path("new").exists()
+    assert fix_in(err) == f"leave out --set {setting}, or --allow-mismatch plan" and not Path("new").exists()
     slm(*branch, "--allow-mismatch", "plan", code=0)
 
 
@@ -126,12 +122,12 @@ def test_a_larger_budget_of_an_unfinished_run_branches(slm: Callable[..., Any], 
     words = ["train", "data", "-o", "run", "--preset=cpu-demo", *TRAIN, "--no-eval", "--budget"]
     err = slm(*words, "steps=3", code=2).err
     assert "run.budget.steps=3 contradicts the run, which has 2" in err
-    line, found, _ = fix_of(err).partition(", or leave it out, another --output, or --force")
+    line, found, _ = fix_in(err).partition(", or leave it out, another --output, or --force")
     assert found and line == "slm resume run --budget steps=3 -o run-2"
     run_line(slm, line)
     # A checkpoint that has spent the budget has no step left.
-    assert fix_of(slm(*words, "steps=1", code=2).err).startswith("leave it out, another --output")
-    assert fix_of(slm(*words, "steps=3", "--set", "optim.lr=0.5", code=2).err).startswith("leave it out, another")
+    assert fix_in(slm(*words, "steps=1", code=2).err).startswith("leave it out, another --output")
+    assert fix_in(slm(*words, "steps=3", "--set", "optim.lr=0.5", code=2).err).startswith("leave it out, another")
 
 
 def test_a_check_takes_no_baselines(slm: Callable[..., Any], here: Path) -> None:
@@ -156,7 +152,7 @@ def test_a_table_of_pairs_without_a_header_keeps_its_first_row(
     Path(name).write_text(content)
     err = slm("pairs", "run", name, code=1).err
     assert "is not JSON, but a row of a table without a header: " in err
-    convert, _, line = fix_of(err).partition(" && ")
+    convert, _, line = fix_in(err).partition(" && ")
     line, is_right, _ = line.partition(", if the first sentence of a row should be the likelier one")
     subprocess.run(convert, shell=True, check=True)
     assert is_right and line == "slm pairs run p.jsonl"
@@ -175,19 +171,19 @@ def test_a_lost_vocabulary_is_written_again(slm: Callable[..., Any], here: Path)
     for edit in (Path.unlink, lambda path: path.write_bytes(before + b" ")):
         edit(Path("run/vocab.json"))
         err = slm("sample", "run", "--ids", "1", "--max-new", "1", code=1).err
-        line, _, rest = fix_of(err).partition(", or restore the file")
+        line, _, rest = fix_in(err).partition(", or restore the file")
         # Training cannot continue without the file.
         assert ("--allow-mismatch files" in rest) == Path("run/vocab.json").exists()
         subprocess.run([sys.executable, "-m", *shlex.split(line)], check=True, capture_output=True)
         assert Path("run/vocab.json").read_bytes() == before
     Path("data/vocab.json").unlink()
-    line, found, _ = fix_of(slm("train", "data", "-o", "new", code=1).err).partition(", or restore the file")
+    line, found, _ = fix_in(slm("train", "data", "-o", "new", code=1).err).partition(", or restore the file")
     assert found and line.endswith(f"--metadata -o {Path('data/vocab.json')}")
 
 
 def test_no_ids_are_answered_by_the_id_that_begins_a_document(slm: Callable[..., Any], here: Path) -> None:
     err = slm("logprobs", "run", "--ids", "", code=2).err
-    assert "error: --ids has no ids\n" in err and fix_of(err) == "name one or more: --ids 1 begins a document"
+    assert "error: --ids has no ids\n" in err and fix_in(err) == "name one or more: --ids 1 begins a document"
     run = slmmodel.load("run")
     for ids, scored in (([], "ids"), ([1], "ids"), ([300], "[300]")):
         with pytest.raises(InvalidInput) as caught:
@@ -198,8 +194,8 @@ def test_no_ids_are_answered_by_the_id_that_begins_a_document(slm: Callable[...,
 def test_a_similar_name_is_named(slm: Callable[..., Any], here: Path) -> None:
     near = "check the name: there is 'text.txt'"
     for line in ("eval run --on text9.txt", "eval run text9.txt", "train text9.txt", "train text9.txt -t tok.json"):
-        assert fix_of(slm(*line.split(), code=1).err) == near, line
-    assert fix_of(slm("eval", "run", "--on", "data9", code=1).err).startswith("check the name: there is 'data")
+        assert fix_in(slm(*line.split(), code=1).err) == near, line
+    assert fix_in(slm("eval", "run", "--on", "data9", code=1).err).startswith("check the name: there is 'data")
     with pytest.raises(MissingInput) as caught:
         slmmodel.train("dataa", output="new")
     assert caught.value.fix == "check the name: there is 'data'"
@@ -216,6 +212,6 @@ def test_a_text_in_the_place_of_its_path(here: Path) -> None:
 def test_a_name_that_is_nothing_gets_the_runs_of_the_folder(slm, here):
     err = slm("info", "step-10", code=2).err
     assert "error: 'step-10' is neither a run nor a preset\n" in err
-    runs = fix_of(err).split(", or ")
+    runs = fix_in(err).split(", or ")
     assert "slm info run" in runs
     slm(*runs[0].split()[1:], code=0)

@@ -6,11 +6,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_in
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from slm_folder import TRAIN, fix_of, make_folder
+from slm_folder import TRAIN, make_folder
 
 from slmmodel.errors import InvalidConfig
 from slmmodel.trainer import train
@@ -54,7 +55,7 @@ def test_a_table_is_answered_by_the_list_that_it_means(section, line, slm):
     more = [] if section.startswith("train") else ["data"]
     Path("c.yaml").write_text(f"data:\n  {section}\n")
     error = slm("train", *more, *BASE, *STEPS, "--config", "c.yaml", code=2).err
-    assert fix_of(error) == f"write {line}" and "where: c.yaml, line 2" in error
+    assert fix_in(error) == f"write {line}" and "where: c.yaml, line 2" in error
     Path("c.yaml").write_text(f"data:\n  {line}\n")
     slm("train", *more, *BASE, *STEPS, "--config", "c.yaml", code=0)
 
@@ -73,8 +74,8 @@ def test_several_sources_in_one_text(joined, meant, slm):
     for given in (["--config", "c.yaml"], ["--set", f"data.train={joined}"]):
         error = slm("train", *BASE, *STEPS, *given, code=2).err
         assert f"error: no file or folder {joined!r}\n" in error
-        assert fix_of(error) == shlex.join(["--set", f"data.train={meant}"])
-        slm("train", *BASE, *STEPS, *given, *shlex.split(fix_of(error)), code=0)
+        assert fix_in(error) == shlex.join(["--set", f"data.train={meant}"])
+        slm("train", *BASE, *STEPS, *given, *shlex.split(fix_in(error)), code=0)
 
 
 def test_several_sources_of_a_call():
@@ -98,7 +99,7 @@ def test_a_name_with_a_comma_is_a_path(slm):
 def test_a_misspelled_key_of_packed_data_is_no_option_of_text(slm):
     Path("c.yaml").write_text("data:\n  train: [{path: data, weigth: 3}, {path: data3}]\n")
     error = slm("train", *BASE, *STEPS, "--config", "c.yaml", code=2).err
-    assert "unknown setting 'weigth'; did you mean 'weight'?" in error and fix_of(error) == "write weight"
+    assert "unknown setting 'weigth'; did you mean 'weight'?" in error and fix_in(error) == "write weight"
     assert "limit: known: path, passkey," in error
     Path("c.yaml").write_text("data:\n  train: [{path: data, text_key: a}, {path: data3}]\n")
     error = slm("train", *BASE, *STEPS, "--config", "c.yaml", code=2).err
@@ -114,7 +115,7 @@ def test_a_misspelled_key_of_packed_data_is_no_option_of_text(slm):
     }.items(),
 )
 def test_stages_are_completed_and_put_in_order(stages, meant, slm):
-    fix = fix_of(slm("train", "data", *BASE, *STEPS, "--set", f"data.stages={stages}", code=2).err)
+    fix = fix_in(slm("train", "data", *BASE, *STEPS, "--set", f"data.stages={stages}", code=2).err)
     assert fix == shlex.join(["--set", f"data.stages={meant}"])
     slm("train", "data", *BASE, *STEPS, *shlex.split(fix), code=0)
 
@@ -124,10 +125,10 @@ def test_values_of_a_stage(slm):
         return slm("train", "data", *BASE, *budget, "--set", f"data.stages=[{{from_step: 1}}, {{{stage}}}]", code=2).err
 
     error = refused("from_step: 60%", *STEPS)
-    assert "limit: an integer >= 1" in error and fix_of(error) == "from_step: 61, the step after 60 % of 100 steps"
-    assert fix_of(refused("from_step: 0.5")) == "from_step: 501, the step after 50 % of 1,000 steps"
-    assert fix_of(refused("from_step: 0")) == "from_step: 1, the first step"
+    assert "limit: an integer >= 1" in error and fix_in(error) == "from_step: 61, the step after 60 % of 100 steps"
+    assert fix_in(refused("from_step: 0.5")) == "from_step: 501, the step after 50 % of 1,000 steps"
+    assert fix_in(refused("from_step: 0")) == "from_step: 1, the first step"
     error = refused("from_step: 5, weights: [0.5, 0.5]")
     assert "limit: a table of names of sources, each with its weight" in error
-    assert fix_of(error) == "weights: {NAME: 0.5, NAME: 0.5}, with the names of the sources"
-    assert fix_of(refused("from_step: two")) == "correct it, or leave it out"
+    assert fix_in(error) == "weights: {NAME: 0.5, NAME: 0.5}, with the names of the sources"
+    assert fix_in(refused("from_step: two")) == "correct it, or leave it out"

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 pytest.importorskip("torch")
 
@@ -40,12 +41,6 @@ def here(slm, made: Path, tmp_path: Path) -> Path:
     """A copy of the folder, which is the working folder."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
-
-
-def fix_of(ran) -> str:
-    """The fix of the error that a command printed."""
-    assert ran.code in (1, 2), ran
-    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
 
 
 @pytest.mark.parametrize(

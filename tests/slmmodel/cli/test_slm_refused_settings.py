@@ -46,7 +46,7 @@ def test_a_refused_value_is_answered_by_one_that_is_taken(name: str, arch: str) 
             continue
         answered += 1
         assert (error.where or f"--set {name}").startswith(f"--set {name}"), value
-        parts = error._fix if isinstance(error._fix, tuple) else ()
+        parts = error.parts["fix"] if isinstance(error.parts["fix"], tuple) else ()
         named = next((part for part in parts if isinstance(part, Argument)), None)
         if named is None:
             # The preset or the data decide the value, or the limit lists more names than a fix.

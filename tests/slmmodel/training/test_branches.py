@@ -7,7 +7,7 @@ import small
 
 from slmmodel.budget import BUDGETS
 from slmmodel.checkpoint import RunFolder, read_train_state
-from slmmodel.errors import InvalidConfig, Mismatch, OptionError, UnknownName
+from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutputExists, UnknownName
 from slmmodel.trainer import branch, dry_run, train
 from slmmodel.training.status import status
 
@@ -87,6 +87,31 @@ def test_a_branch_records_its_own_threads(origin, tmp_path):
     with pytest.raises(Mismatch, match="the number of threads differs from the run's: 1 now, 2 recorded"):
         train({"run.threads": 1}, output=tmp_path / "new")
     assert train({"run.threads": 2}, output=tmp_path / "new").step == 12
+
+
+def test_a_branch_records_its_own_data(data, origin, tmp_path):
+    """Allowed once, other data are compared as those of any run; its checkpoints and its branches are resumed."""
+    other, allowed = str(small.data(tmp_path / "other", count=90)), {"allow_mismatch": ["data", "plan"]}
+    given = {"run.budget.steps": 16}
+    new, later = tmp_path / "new", tmp_path / "later"
+    branch(origin, STEP, new, settings=given, data=other)
+    with pytest.raises(Mismatch, match="the training data differ"):
+        train({"run.threads": 1}, output=new)
+    assert train({"run.threads": 1}, output=new, report=small.stop_at(10), **allowed).step == 10
+    # The branch of the data of the parent is another one.
+    with pytest.raises(OutputExists):
+        branch(origin, STEP, new, settings=given)
+    branch(origin, STEP, new, settings=given, data=other)
+    branch(new, 10, later)
+    with pytest.raises(Mismatch, match="the training data differ"):
+        train({"run.threads": 1, "data.train": str(data)}, output=new)
+    recorded = [RunFolder(path).fingerprint for path in (origin, new)]
+    for path in (new, later):
+        result = train({"run.threads": 1}, output=path)
+        assert result.step == 16 and not any("than it began with" in note for note in result.notes)
+        fingerprint = RunFolder(path).fingerprint
+        assert all(fingerprint[name] == recorded[1][name] != recorded[0][name] for name in ("data", "plan", "source"))
+        assert fingerprint["parent"]["data"] == recorded[0]["data"]
 
 
 def test_a_cursor_of_batches_keeps_its_place_where_the_batch_changes(data, tmp_path):

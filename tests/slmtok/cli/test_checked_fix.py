@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 
@@ -15,10 +16,6 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("low low lower newest newest widest\n" * 30)
     package.train("a.txt", vocab_size=285).save("tok.json")
     return tmp_path
-
-
-def fix_of(ran):
-    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
 
 
 @pytest.mark.parametrize(

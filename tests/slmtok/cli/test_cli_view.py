@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as library
 
@@ -55,11 +56,6 @@ def test_wrong_arguments(slmtok, tok, tmp_path: Path, arguments: tuple[str, ...]
 def test_text_that_is_not_utf8(slmtok, tok):
     done = slmtok("view", tok, "-", stdin=b"ab\xff")
     assert (done.code, done.err.splitlines()[0]) == (1, "error: the text has a byte that is not UTF-8 at 2")
-
-
-def fix_of(ran) -> str:
-    assert ran.code in (1, 2), ran
-    return ran.err.rpartition("  fix:   ")[2].strip()
 
 
 def test_each_of_two_texts_gets_a_page(slmtok, tok) -> None:

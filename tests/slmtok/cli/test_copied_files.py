@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 
@@ -21,12 +22,6 @@ def here(slmtok, tmp_path: Path) -> Path:
         (tmp_path / name).write_text("the cat sat on the mat, and the dog sat by the door. " * 20)
     package.train("a.txt", vocab_size=290).save("tok.json")
     return tmp_path
-
-
-def fix_of(ran, code: int) -> str:
-    """The fix of the error that a command printed."""
-    assert ran.code == code, ran.err
-    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
 
 
 def run_python(line: str) -> None:

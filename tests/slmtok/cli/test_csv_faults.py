@@ -10,10 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-
-def fix_of(ran) -> str:
-    return ran.err.split("fix:   ")[1].strip()
+from printed_fixes import fix_of
 
 
 def test_the_row_with_an_open_quote_is_where_it_begins(slmtok):

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 ROWS = [{"id": n, "title": f"Story {n}", "text": f"It rained on day {n}."} for n in range(8)]
 
@@ -25,10 +26,6 @@ def files(slmtok):
     Path("tab.tsv").write_text(table)
     Path("tab.txt").write_text(table)
     return slmtok
-
-
-def fix_of(ran) -> str:
-    return ran.err.split("fix:   ")[1].strip()
 
 
 @pytest.mark.parametrize("name", ["good.jsonl", "good.json", "good.csv", "tab.tsv"])

@@ -10,14 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 ROWS = [{"id": n, "text": f"It rained on day {n}, and nobody had an umbrella."} for n in range(30)]
 N_BYTES = sum(len(row["text"]) for row in ROWS)
 PAGE = "<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head></html>\n"
-
-
-def fix_of(ran) -> str:
-    return ran.err.split("fix:   ")[1].strip()
 
 
 def test_objects_of_several_lines_are_read_as_json(slmtok):

@@ -8,16 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of_line
 
 TEXT = "the evening river went through the old town, and the children sang\n" * 20
 FINNISH = "hyvää päivää, mitä kuuluu, minä olen täällä\n" * 30
-
-
-def fix_of(slmtok, line: str) -> str:
-    """The fix of a command that is refused."""
-    ran = slmtok(*shlex.split(line))
-    assert ran.code in (1, 2), ran
-    return next(each.removeprefix("  fix:   ") for each in ran.err.splitlines() if each.startswith("  fix:   "))
 
 
 def test_a_comma_at_the_end_of_an_array_is_removed(slmtok) -> None:
@@ -25,7 +19,7 @@ def test_a_comma_at_the_end_of_an_array_is_removed(slmtok) -> None:
     Path("a.json").write_text(f"[\n{records},\n]\n", encoding="utf-8-sig")
     ran = slmtok("count", "a.json", "-o", "new.counts")
     assert "a comma stands before the closing ']'" in ran.err and "a.json, line 4" in ran.err
-    command, _, _ = fix_of(slmtok, "count a.json -o new.counts").partition(", and name it")
+    command, _, _ = fix_of_line(slmtok, "count a.json -o new.counts").partition(", and name it")
     subprocess.run(command, shell=True, check=True)
     assert slmtok("count", "a-clean.json", "-o", "new.counts", "--json").json["result"]["documents"] == 3
     assert [each["text"] for each in json.loads(Path("a-clean.json").read_text(encoding="utf-8-sig"))] == [
@@ -38,7 +32,7 @@ def test_files_without_the_field_are_left_out(slmtok) -> None:
     Path("slack/users.json").write_text(json.dumps([{"id": "U1", "name": "anna"}] * 2))
     Path("slack/channels.json").write_text(json.dumps([{"id": "C1", "name": "general"}] * 2))
     Path("slack/day.json").write_text(json.dumps([{"user": "U1", "text": TEXT}] * 2))
-    fix = fix_of(slmtok, "count slack -o new.counts").partition(" leaves")[0]
+    fix = fix_of_line(slmtok, "count slack -o new.counts").partition(" leaves")[0]
     assert fix == "--exclude channels.json --exclude users.json"
     assert slmtok("count", "slack", *shlex.split(fix), "-o", "new.counts", "--json").json["result"]["documents"] == 2
 
@@ -47,21 +41,21 @@ def test_a_table_of_numbers_holds_no_text(slmtok) -> None:
     Path("repo").mkdir()
     Path("repo/a.md").write_text(TEXT)
     Path("repo/data.csv").write_text("a,b\n" + "".join(f"{at},{at / 7}\n" for at in range(9)))
-    fix = fix_of(slmtok, "count repo -o new.counts")
+    fix = fix_of_line(slmtok, "count repo -o new.counts")
     assert fix == "name another file, or leave it out with --exclude data.csv"
     assert slmtok("count", "repo", "--exclude", "data.csv", "-o", "new.counts").code == 0
 
 
 def test_a_file_that_is_named_already_is_not_proposed(slmtok) -> None:
     Path("a.txt").write_text(TEXT)
-    assert "a.txt" not in fix_of(slmtok, "count a.txt b.txt -o new.counts")
-    assert fix_of(slmtok, "count b.txt -o new.counts") == "check the name: there is 'a.txt'"
+    assert "a.txt" not in fix_of_line(slmtok, "count a.txt b.txt -o new.counts")
+    assert fix_of_line(slmtok, "count b.txt -o new.counts") == "check the name: there is 'a.txt'"
 
 
 @pytest.mark.parametrize(("given", "meant"), [("ansi", "cp1252"), ("ANSI", "cp1252")])
 def test_the_names_of_windows_for_encodings(slmtok, given: str, meant: str) -> None:
     Path("a.txt").write_text(TEXT, encoding=meant)
-    assert fix_of(slmtok, f"count a.txt --encoding {given} -o new.counts") == f"--encoding {meant}"
+    assert fix_of_line(slmtok, f"count a.txt --encoding {given} -o new.counts") == f"--encoding {meant}"
     assert slmtok("count", "a.txt", "--encoding", meant, "-o", "new.counts").code == 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 
@@ -25,11 +26,6 @@ def here(slmtok, tmp_path: Path) -> Path:
     package.slice(tok, 280).save("small.json")
     (tmp_path / "ids.txt").write_text(f"1 {' '.join(map(str, tok.encode('the cat')))} 2\n")
     return tmp_path
-
-
-def fix_of(ran) -> str:
-    assert ran.code == 2 or ran.code == 1, ran
-    return ran.err.rpartition("  fix:   ")[2].strip()
 
 
 @pytest.mark.parametrize(

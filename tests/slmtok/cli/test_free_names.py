@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 from slmtok.edited_files import edited_fix
 from slmtok.errors import CorruptShard
@@ -13,11 +14,6 @@ from slmtok.shards.format import refuse_link
 
 STORY = "The evening river went through the old town, and the children sang.\n"
 PAGE = "<html><body><p>The evening river</p></body></html>\n"
-
-
-def fix_of(ran) -> str:
-    assert ran.code in (1, 2), ran
-    return ran.err.split("fix:   ")[1].splitlines()[0]
 
 
 def test_a_table_with_another_separator_and_its_column(slmtok) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 TEXTS = [f"It rained on day {n}, and the children sang in the house." for n in range(12)]
 RECORDS = [{"id": f"a{n}", "content": text} for n, text in enumerate(TEXTS)]
@@ -21,11 +22,6 @@ SAID = "is one JSON object with texts, and its JSON was read as text; "
 
 def note_of(ran, name: str) -> str:
     return next(each.partition(SAID)[2] for each in ran.err.splitlines() if each.startswith(f"note: {name} {SAID}"))
-
-
-def fix_of(ran) -> str:
-    assert ran.code != 0
-    return ran.err.split("fix:   ")[1].strip()
 
 
 def paste(fix: str) -> None:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of_line
 
 SENTENCE = "the evening river went through the old town, and the children sang"
 POEM = "\n\n".join(f"{SENTENCE} {at}" for at in range(40)) + "\n"
@@ -19,15 +20,6 @@ def domains(slmtok) -> None:
     for name in ("zh", "fi"):
         Path(name).mkdir()
         Path(name, "0.txt").write_text(f"{SENTENCE} {name}\n" * 40)
-
-
-def fix_of(slmtok, line: str) -> str:
-    """The fix of a command that is refused and leaves nothing."""
-    before = {*Path().rglob("*")}
-    ran = slmtok(*shlex.split(line))
-    assert ran.code in (1, 2), ran
-    assert {*Path().rglob("*")} == before
-    return next(each.removeprefix("  fix:   ") for each in ran.err.splitlines() if each.startswith("  fix:   "))
 
 
 def note_of(slmtok, line: str, about: str) -> str:
@@ -59,7 +51,7 @@ def run_named(note: str) -> str:
     ],
 )
 def test_the_weight_that_was_given_stays(slmtok, domains, given: str, meant: str) -> None:
-    assert fix_of(slmtok, f"{TRAIN} --domain 'zh=zh/*' {given}") == meant
+    assert fix_of_line(slmtok, f"{TRAIN} --domain 'zh=zh/*' {given}") == meant
 
 
 @pytest.mark.parametrize(
@@ -73,7 +65,7 @@ def test_the_weight_that_was_given_stays(slmtok, domains, given: str, meant: str
     ],
 )
 def test_the_glob_that_was_given_stays(slmtok, domains, given: str, meant: str) -> None:
-    assert fix_of(slmtok, f"{TRAIN} {given} --mix zh=2") == meant
+    assert fix_of_line(slmtok, f"{TRAIN} {given} --mix zh=2") == meant
     assert slmtok(*shlex.split(f"{TRAIN} {meant} --mix zh=2")).code == 0
 
 
@@ -84,7 +76,7 @@ def test_a_file_for_validation_is_named_in_the_corpus(slmtok, domains, corpus: s
     assert slmtok(*shlex.split(TRAIN)).code == 0
     line = f"pack {corpus} -t tok.json {rule} -o packed"
     if not ("zh" in corpus and ":" in rule):
-        program, *words = shlex.split(fix_of(slmtok, line))
+        program, *words = shlex.split(fix_of_line(slmtok, line))
         assert program == "slmtok" and words[-2:] == ["-o", "packed"]
         ran = slmtok(*words, "--json")
         assert ran.json["result"]["splits"]["val"]["bytes"] == Path("zh/0.txt").stat().st_size
@@ -118,7 +110,7 @@ def test_byte_order_marks_inside_a_text_are_removed_by_a_program(slmtok) -> None
 
 def test_a_template_keeps_its_other_columns(slmtok) -> None:
     Path("a.csv").write_text(f'ID,Title,Text\n1,A story,"{SENTENCE}"\n')
-    fix = fix_of(slmtok, "count a.csv --text-template '{Title}: {text}' -o new.counts")
+    fix = fix_of_line(slmtok, "count a.csv --text-template '{Title}: {text}' -o new.counts")
     meant, _, numbers = fix.partition("; ")
     assert meant == "--text-template '{Title}: {Text}'" and "--text-key" not in numbers
     ran = slmtok("count", "a.csv", *shlex.split(meant), "-o", "new.counts", "--json")
@@ -136,18 +128,18 @@ def test_binary_columns_are_read_in_the_encoding_that_is_named(slmtok) -> None:
     assert "invalid" not in " ".join(result["warnings"])
     both = slmtok(*line.split(), "--text-template", "{title}={text}").json["result"]
     assert both["bytes"] == sum(len(f"{text}={text}".encode()) for text in texts)
-    assert fix_of(slmtok, "count a.parquet -o other.counts --encoding ascii").startswith("name another --encoding")
+    assert fix_of_line(slmtok, "count a.parquet -o other.counts --encoding ascii").startswith("name another --encoding")
 
 
 def test_a_link_that_leads_nowhere_can_be_left_out(slmtok) -> None:
     Path("books").mkdir()
     Path("books/a.txt").write_text(POEM)
     Path("books/b.txt").symlink_to("/nowhere/b.txt")
-    assert fix_of(slmtok, "count books -o new.counts") == "make the link again, or --exclude b.txt leaves it out"
+    assert fix_of_line(slmtok, "count books -o new.counts") == "make the link again, or --exclude b.txt leaves it out"
     ran = slmtok("count", "books", "--exclude", "b.txt", "-o", "new.counts", "--json")
     assert ran.json["result"]["documents"] == 1 and "matches no file" not in " ".join(ran.json["warnings"])
-    assert fix_of(slmtok, "count bokks/a.txt -o x.counts") == "check the name: there is 'books/a.txt'"
-    assert fix_of(slmtok, "count bokks/aa.txt -o x.counts") == "check the name: there is 'books/a.txt'"
+    assert fix_of_line(slmtok, "count bokks/a.txt -o x.counts") == "check the name: there is 'books/a.txt'"
+    assert fix_of_line(slmtok, "count bokks/aa.txt -o x.counts") == "check the name: there is 'books/a.txt'"
 
 
 def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
@@ -156,7 +148,7 @@ def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
     Path("corpus/a.txt").write_text(POEM)
     line = "pack corpus -t tok.json -o corpus/packed --val none"
     assert slmtok(*line.replace("corpus/packed", "corpus/.packed").split()).code == 0
-    fix = fix_of(slmtok, line)
+    fix = fix_of_line(slmtok, line)
     assert fix == "--exclude 'packed/*', or an output outside of it"
     for force in ([], ["--force"]):
         assert slmtok(*line.split(), "--exclude", "packed/*", *force).code == 0
@@ -165,17 +157,17 @@ def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
 def test_numbers_that_were_given_stay(slmtok, domains) -> None:
     assert slmtok(*shlex.split(TRAIN)).code == 0
     Path("a.txt").write_text(POEM)
-    fix = fix_of(slmtok, r"pack a.txt -t tok.json --separator '\n\n' --val none --subset 10,1000 -o packed")
+    fix = fix_of_line(slmtok, r"pack a.txt -t tok.json --separator '\n\n' --val none --subset 10,1000 -o packed")
     assert fix == "--subset 10,40, or fewer"
-    fix = fix_of(slmtok, "count a.txt --max-doc-chars 1kB -o x.counts")
+    fix = fix_of_line(slmtok, "count a.txt --max-doc-chars 1kB -o x.counts")
     assert fix == "--max-doc-chars 1k; --max-bytes 1kB limits the text that is read"
-    assert fix_of(slmtok, "count a.txt --document paragraph -o x.counts") == r"--separator '\n\n'"
+    assert fix_of_line(slmtok, "count a.txt --document paragraph -o x.counts") == r"--separator '\n\n'"
 
 
 def test_counts_beside_text_are_made_of_that_text(slmtok, domains) -> None:
     Path("a.txt").write_text(POEM)
     assert slmtok("count", "zh", "-o", "zh.counts").code == 0
-    fix = fix_of(slmtok, "train zh.counts a.txt --vocab 280 --allow-smaller -o tok.json")
+    fix = fix_of_line(slmtok, "train zh.counts a.txt --vocab 280 --allow-smaller -o tok.json")
     for command in fix.split(" && "):
         program, *words = shlex.split(command)
         assert program == "slmtok" and slmtok(*words).code == 0
@@ -200,7 +192,7 @@ def test_a_suffix_as_a_glob(slmtok, domains) -> None:
 def test_a_glob_of_a_folder_whose_files_are_one_level_below(slmtok, domains) -> None:
     Path("texts").mkdir()
     Path("zh").rename("texts/zh")
-    assert fix_of(slmtok, "count '*.text' -o x.counts") == "'**/*.txt'"
+    assert fix_of_line(slmtok, "count '*.text' -o x.counts") == "'**/*.txt'"
     ran = slmtok("count", "texts/*.text", "-o", "x.counts")
     assert "  where: the folders in texts/ have 1 file ending .txt\n  fix:   'texts/**/*.txt'\n" in ran.err
     assert slmtok("count", "texts/**/*.txt", "-o", "x.counts").code == 0
@@ -208,11 +200,11 @@ def test_a_glob_of_a_folder_whose_files_are_one_level_below(slmtok, domains) -> 
 
 def test_all_weights_are_mended_at_once(slmtok, domains) -> None:
     domain = "--domain 'zh=zh/*' --domain 'fi=fi/*'"
-    fix = fix_of(slmtok, f"{TRAIN} {domain} --mix zh=50% --mix fi=0,5")
+    fix = fix_of_line(slmtok, f"{TRAIN} {domain} --mix zh=50% --mix fi=0,5")
     meant, _, reason = fix.partition(", ")
     assert meant == "--mix zh=0.5 --mix fi=0.5" and reason.endswith("are no shares of the corpus")
     assert slmtok(*shlex.split(f"{TRAIN} {domain} {meant}")).code == 0
-    fix = fix_of(slmtok, f"{TRAIN} {domain} --mix zh=50% --mix fi=much --force")
+    fix = fix_of_line(slmtok, f"{TRAIN} {domain} --mix zh=50% --mix fi=much --force")
     assert fix.startswith("--mix zh=0.5, which")
 
 
@@ -226,7 +218,7 @@ def test_all_weights_are_mended_at_once(slmtok, domains) -> None:
 )
 def test_a_share_without_its_sign_has_both_readings(slmtok, domains, given: str, meant: str) -> None:
     assert slmtok(*shlex.split(TRAIN)).code == 0
-    assert fix_of(slmtok, f"pack zh fi -t tok.json --val {given} -o packed") == meant
+    assert fix_of_line(slmtok, f"pack zh fi -t tok.json --val {given} -o packed") == meant
 
 
 @pytest.mark.parametrize(
@@ -235,7 +227,7 @@ def test_a_share_without_its_sign_has_both_readings(slmtok, domains, given: str,
 )
 def test_the_braces_of_each_field_are_completed(slmtok, given: str, meant: str) -> None:
     Path("a.jsonl").write_text('{"title": "A story", "body": "It rained."}\n')
-    fix = fix_of(slmtok, f"count a.jsonl --text-template '{given}' -o x.counts")
+    fix = fix_of_line(slmtok, f"count a.jsonl --text-template '{given}' -o x.counts")
     assert fix == f"--text-template '{meant}'"
     assert slmtok("count", "a.jsonl", *shlex.split(fix), "-o", "x.counts").code == 0
 
@@ -254,7 +246,7 @@ def test_the_braces_of_each_field_are_completed(slmtok, given: str, meant: str) 
 def test_the_share_of_a_split_that_was_given_stays(slmtok, domains, given: str, meant: str) -> None:
     assert slmtok(*shlex.split(TRAIN)).code == 0
     line = "pack zh fi -t tok.json -o packed"
-    assert fix_of(slmtok, f"{line} --val {given}").startswith(meant)
+    assert fix_of_line(slmtok, f"{line} --val {given}").startswith(meant)
     assert slmtok(*shlex.split(line), *shlex.split(meant.partition(", ")[0])).code == 0
 
 
@@ -264,12 +256,12 @@ def test_a_folder_for_validation_is_named_in_the_corpus(slmtok, domains, corpus:
     for name in ("zh", "fi"):
         Path(name).rename(f"all/{name}")
     assert slmtok(*shlex.split("train all --vocab 280 --allow-smaller -o tok.json")).code == 0
-    program, *words = shlex.split(fix_of(slmtok, f"pack {corpus} -t tok.json --val all/fi -o packed"))
+    program, *words = shlex.split(fix_of_line(slmtok, f"pack {corpus} -t tok.json --val all/fi -o packed"))
     assert program == "slmtok"
     ran = slmtok(*words, "--json")
     assert ran.json["result"]["documents"] == 2
     assert ran.json["result"]["splits"]["val"]["bytes"] == Path("all/fi/0.txt").stat().st_size
-    whole = fix_of(slmtok, "pack all -t tok.json --val all -o other")
+    whole = fix_of_line(slmtok, "pack all -t tok.json --val all -o other")
     assert whole.startswith("--val tail:10%")
 
 
@@ -278,19 +270,21 @@ def test_globs_in_braces_are_globs_of_their_own(slmtok) -> None:
     for name in ("a.txt", "b.js", "c.css"):
         Path("web", name).write_text(POEM)
     line = "count web -o new.counts"
-    fix = fix_of(slmtok, f"{line} --exclude '*.{{js,css}}'")
+    fix = fix_of_line(slmtok, f"{line} --exclude '*.{{js,css}}'")
     assert fix == "--exclude '*.js' --exclude '*.css'"
     assert slmtok(*shlex.split(f"{line} {fix} --json")).json["result"]["documents"] == 1
-    fix = fix_of(slmtok, f"{line} --force --domain 'code=*.{{js,css}}'")
+    fix = fix_of_line(slmtok, f"{line} --force --domain 'code=*.{{js,css}}'")
     assert fix == "--domain 'code=*.js' --domain 'code=*.css'"
     assert "code: 2 documents" in slmtok(*shlex.split(f"{line} --force {fix}")).out
 
 
 def test_an_address_that_ends_with_a_slash_is_a_folder(slmtok) -> None:
-    assert fix_of(slmtok, "count s3://bucket/corpus/ -o new.counts") == (
+    assert fix_of_line(slmtok, "count s3://bucket/corpus/ -o new.counts") == (
         "aws s3 cp --recursive s3://bucket/corpus/ corpus && slmtok count corpus -o new.counts"
     )
-    assert fix_of(slmtok, "count https://host/corpus/ -o new.counts") == "fetch the folder first, and name the copy"
+    assert (
+        fix_of_line(slmtok, "count https://host/corpus/ -o new.counts") == "fetch the folder first, and name the copy"
+    )
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".json"])
@@ -300,7 +294,7 @@ def test_a_field_that_some_records_lack_keeps_its_text_in_the_others(slmtok, end
     lines = "\n".join(map(json.dumps, records))
     Path(f"a{ending}").write_text(lines if ending == ".jsonl" else json.dumps(records))
     template = "--text-template '{title}{text}' -o new.counts"
-    command, _, rest = fix_of(slmtok, f"count a{ending} {template}").partition(", and name it; ")
+    command, _, rest = fix_of_line(slmtok, f"count a{ending} {template}").partition(", and name it; ")
     assert rest.startswith("an absent text is empty in it; or --skip-malformed")
     subprocess.run(command, shell=True, check=True)
     ran = slmtok(*shlex.split(f"count {command.rpartition(' > ')[2]} {template} --json"))
@@ -310,7 +304,7 @@ def test_a_field_that_some_records_lack_keeps_its_text_in_the_others(slmtok, end
 
 def test_a_field_that_no_record_is_known_to_have_may_be_left_out(slmtok) -> None:
     Path("a.jsonl").write_text(json.dumps({"text": SENTENCE}))
-    fix = fix_of(slmtok, "count a.jsonl --text-template '{title}{text}' -o new.counts")
+    fix = fix_of_line(slmtok, "count a.jsonl --text-template '{title}{text}' -o new.counts")
     assert fix.startswith("--text-template '{text}' if no record has 'title', else --skip-malformed")
 
 
@@ -322,26 +316,26 @@ def test_a_field_that_no_record_is_known_to_have_may_be_left_out(slmtok) -> None
     ],
 )
 def test_the_folders_of_all_domains_are_their_globs(slmtok, domains, given: str, meant: str) -> None:
-    assert fix_of(slmtok, f"{TRAIN} {given} --mix zh=2") == meant
+    assert fix_of_line(slmtok, f"{TRAIN} {given} --mix zh=2") == meant
     assert slmtok(*shlex.split(f"{TRAIN} {meant} --mix zh=2")).code == 0
 
 
 def test_each_wrong_weight_is_in_one_fix(slmtok, domains) -> None:
-    assert fix_of(slmtok, f"{TRAIN} --mix zh:0.6 --mix fi:0.4") == "--mix zh=0.6 --mix fi=0.4"
-    fix = fix_of(slmtok, f"{TRAIN} --mix zh=60%")
+    assert fix_of_line(slmtok, f"{TRAIN} --mix zh:0.6 --mix fi:0.4") == "--mix zh=0.6 --mix fi=0.4"
+    fix = fix_of_line(slmtok, f"{TRAIN} --mix zh=60%")
     assert fix.endswith("; and for text, globs of its domains: --domain 'zh=zh/**'")
     assert slmtok(*shlex.split(f"{TRAIN} --mix zh=0.6 {fix.rpartition(': ')[2]}")).code == 0
 
 
 def test_a_number_of_documents_is_no_sample(slmtok, domains) -> None:
-    fix = fix_of(slmtok, "count zh fi --sample '1 docs' -o new.counts")
+    fix = fix_of_line(slmtok, "count zh fi --sample '1 docs' -o new.counts")
     assert fix.startswith("--max-docs 1, the first of the corpus")
     ran = slmtok("count", "zh", "fi", *shlex.split(fix.partition(", ")[0]), "-o", "new.counts", "--json")
     assert ran.json["result"]["documents"] == 1
 
 
 def test_a_share_of_the_memory_is_a_percentage(slmtok, domains) -> None:
-    assert fix_of(slmtok, "count zh fi --memory 0.5 -o new.counts") == "--memory 50%"
+    assert fix_of_line(slmtok, "count zh fi --memory 0.5 -o new.counts") == "--memory 50%"
     assert slmtok("count", "zh", "fi", "--memory", "50%", "-o", "new.counts").code == 0
 
 
@@ -366,7 +360,7 @@ def test_weights_have_the_globs_of_folders_that_are_named(slmtok, domains) -> No
     for name in ("zh", "fi"):
         Path(name).rename(f"texts/{name}")
     line = TRAIN.replace("zh fi", "texts/zh texts/fi")
-    fix = fix_of(slmtok, f"{line} --mix zh=70% --mix fi=30%")
+    fix = fix_of_line(slmtok, f"{line} --mix zh=70% --mix fi=30%")
     assert fix.endswith("; and for text, globs of its domains: --domain 'zh=zh/**' --domain 'fi=fi/**'")
     ran = slmtok(*shlex.split(f"{line} --mix zh=0.7 --mix fi=0.3 {fix.rpartition(': ')[2]}"))
     assert ran.code == 0 and "matches no file" not in ran.err
@@ -375,7 +369,7 @@ def test_weights_have_the_globs_of_folders_that_are_named(slmtok, domains) -> No
 def test_a_glob_for_validation_with_a_star_for_the_folder_of_all_files(slmtok, domains) -> None:
     """Names of files are relative to the folder that all are in, so `*/` in front matches none."""
     assert slmtok(*TRAIN.split()).code == 0
-    fix = fix_of(slmtok, "pack zh fi -t tok.json -o x --val 'files:*/zh'")
+    fix = fix_of_line(slmtok, "pack zh fi -t tok.json -o x --val 'files:*/zh'")
     assert fix == "--val 'files:zh/*'"
     assert slmtok(*shlex.split(f"pack zh fi -t tok.json -o x {fix}")).code == 0
 

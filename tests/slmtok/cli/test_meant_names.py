@@ -6,17 +6,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of_line
 
 STORY = "The evening river went through the old town, and the children sang.\n"
-
-
-def fix_of(slmtok, line: str) -> str:
-    """The fix of a command that is refused and leaves nothing."""
-    before = {*Path().rglob("*")}
-    ran = slmtok(*shlex.split(line))
-    assert ran.code in (1, 2), ran
-    assert {*Path().rglob("*")} == before
-    return next(each.removeprefix("  fix:   ") for each in ran.err.splitlines() if each.startswith("  fix:   "))
 
 
 @pytest.fixture
@@ -33,21 +25,21 @@ def test_only_a_tokenizer_is_proposed_for_a_missing_one(slmtok, files) -> None:
     Path("tok2.jsonl").write_text("{}")
     line = "pack a.txt -t {} -o data"
     made = "check the name, or make a tokenizer: slmtok train CORPUS -o "
-    assert fix_of(slmtok, line.format("tok.json")) == f"{made}tok.json"
-    assert fix_of(slmtok, line.format("books.json")) == f"{made}books.json"
+    assert fix_of_line(slmtok, line.format("tok.json")) == f"{made}tok.json"
+    assert fix_of_line(slmtok, line.format("books.json")) == f"{made}books.json"
     Path("book.json").unlink()
     Path("tok9.json").write_bytes(Path("made.json").read_bytes())
-    assert fix_of(slmtok, line.format("tok.json")) == "check the name: there is 'tok9.json'"
+    assert fix_of_line(slmtok, line.format("tok.json")) == "check the name: there is 'tok9.json'"
     Path("tokens").mkdir()
     Path("tokens/tok.json").write_bytes(Path("made.json").read_bytes())
-    assert fix_of(slmtok, line.format("token")) == "check the name: there is 'tokens'"
+    assert fix_of_line(slmtok, line.format("token")) == "check the name: there is 'tokens'"
 
 
 @pytest.mark.parametrize("name", ["EOS", "Eos", "eos_token"])
 def test_a_role_in_other_letters_is_that_role(slmtok, files, name: str) -> None:
     line = f"encode a.txt -t made.json -o a.ids --allow-special {name}"
-    assert fix_of(slmtok, line) == "--allow-special eos"
-    fix = fix_of(slmtok, f"{line},tool")
+    assert fix_of_line(slmtok, line) == "--allow-special eos"
+    fix = fix_of_line(slmtok, f"{line},tool")
     assert fix == (
         "slmtok set-special made.json 'tool=<|tool|>' -o with-special.json, "
         "and name -t with-special.json --allow-special eos,tool"
@@ -68,7 +60,7 @@ def test_a_role_in_other_letters_is_that_role(slmtok, files, name: str) -> None:
 )
 def test_domains_of_a_temperature_are_named_by_the_files(slmtok, files, corpus: str, globs: list[str]) -> None:
     line = f"train {corpus} --vocab 280 --temperature 5 -o tok.json"
-    fix = fix_of(slmtok, line).partition(", with the text")[0]
+    fix = fix_of_line(slmtok, line).partition(", with the text")[0]
     assert shlex.split(fix) == [word for glob in globs for word in ("--domain", glob)]
     if globs != ["NAME=GLOB"]:
         ran = slmtok(*shlex.split(f"{line} {fix}"))
@@ -77,15 +69,15 @@ def test_domains_of_a_temperature_are_named_by_the_files(slmtok, files, corpus: 
 
 def test_a_weight_of_a_domain_that_is_not_named_names_its_files(slmtok, files) -> None:
     line = "train lang --vocab 280 -o tok.json --domain 'en=lang/en/*' --mix fi=2"
-    assert fix_of(slmtok, line) == "--domain 'fi=fi/**' beside the others"
+    assert fix_of_line(slmtok, line) == "--domain 'fi=fi/**' beside the others"
     ran = slmtok(*shlex.split(f"{line} --domain 'fi=fi/**'"))
     assert (ran.code, ran.err) == (0, "")
-    assert fix_of(slmtok, f"{line} --force".replace("fi=2", "english=2")) == "use one of them"
+    assert fix_of_line(slmtok, f"{line} --force".replace("fi=2", "english=2")) == "use one of them"
 
 
 def test_a_folder_after_a_colon_is_a_domain_of_its_files(slmtok, files) -> None:
-    assert fix_of(slmtok, "train lang --vocab 280 -o tok.json --domain en:lang/en") == "--domain 'en=lang/en/**'"
-    assert fix_of(slmtok, "train lang --vocab 280 -o tok.json --domain en/") == "--domain 'en=en/**'"
+    assert fix_of_line(slmtok, "train lang --vocab 280 -o tok.json --domain en:lang/en") == "--domain 'en=lang/en/**'"
+    assert fix_of_line(slmtok, "train lang --vocab 280 -o tok.json --domain en/") == "--domain 'en=en/**'"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +85,7 @@ def test_a_folder_after_a_colon_is_a_domain_of_its_files(slmtok, files) -> None:
 )
 def test_a_limit_of_zero_is_left_out(slmtok, files, option: str, fix: str) -> None:
     line = f"pack a.txt -t made.json -o data {option} 0"
-    assert fix_of(slmtok, line) == f"leave it out, or {option} {fix}"
+    assert fix_of_line(slmtok, line) == f"leave it out, or {option} {fix}"
 
 
 @pytest.mark.parametrize("command", ["show", "view"])

@@ -11,20 +11,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of_line
 
 import slmtok as library
 
 SENTENCE = "the evening river went through the old town and the children sang"
 ROWS = [f"{SENTENCE} {number}" for number in range(40)]
-
-
-def fix_of(slmtok, line: str) -> str:
-    """The fix of a command that is refused and leaves nothing."""
-    before = {*Path().rglob("*")}
-    ran = slmtok(*shlex.split(line))
-    assert ran.code in (1, 2), ran
-    assert {*Path().rglob("*")} == before
-    return next(each.removeprefix("  fix:   ") for each in ran.err.splitlines() if each.startswith("  fix:   "))
 
 
 def write_records(name: str, records: list[dict[str, object]]) -> None:
@@ -37,7 +29,7 @@ def test_a_record_without_text_among_others_is_skipped(slmtok, at: int) -> None:
     write_records("nulls.jsonl", records)
     Path("nulls.json").write_text(json.dumps(records))
     for name in ("nulls.jsonl", "nulls.json"):
-        fix = fix_of(slmtok, f"count {name} -o new.counts")
+        fix = fix_of_line(slmtok, f"count {name} -o new.counts")
         assert fix == "--skip-malformed to skip such records; the summary counts them"
         ran = slmtok("count", name, "-o", f"{name}.counts", "--skip-malformed", "--json")
         assert ran.json["result"]["documents"] == len(ROWS) - 1
@@ -45,7 +37,7 @@ def test_a_record_without_text_among_others_is_skipped(slmtok, at: int) -> None:
 
 def test_a_path_of_fields_is_written_as_a_field(slmtok) -> None:
     write_records("nested.jsonl", [{"id": 1, "genre": "news", "text": {"full": row}} for row in ROWS])
-    fix = fix_of(slmtok, "count nested.jsonl --text-key text.full -o new.counts")
+    fix = fix_of_line(slmtok, "count nested.jsonl --text-key text.full -o new.counts")
     command, _, named = fix.rpartition(", and ")
     assert named == "name it"
     subprocess.run(command, shell=True, check=True)
@@ -53,10 +45,10 @@ def test_a_path_of_fields_is_written_as_a_field(slmtok) -> None:
     assert ran.json["result"]["documents"] == len(ROWS)
     assert ran.json["result"]["bytes"] == sum(map(len, ROWS))
     Path("nested.jsonl").rename("nested.ndjson")
-    fix = fix_of(slmtok, "count nested.ndjson --text-key text.full -o other.counts")
+    fix = fix_of_line(slmtok, "count nested.ndjson --text-key text.full -o other.counts")
     assert fix.startswith(command.partition(" < ")[0]) and fix.endswith(", and name it")
     Path("nested.ndjson").rename("nested.log")
-    fix = fix_of(slmtok, "count nested.log --format jsonl --text-key text.full -o other.counts")
+    fix = fix_of_line(slmtok, "count nested.log --format jsonl --text-key text.full -o other.counts")
     assert (
         fix
         == command.replace(" nested.jsonl ", " nested.log ").replace("nested-text", "nested.log-text") + ", and name it"
@@ -77,8 +69,8 @@ def test_columns_count_from_one(slmtok) -> None:
             ("--text-key 0", "--text-key 1"),
             ("--text-template '{0} {2|strip}'", "--text-template '{1} {3|strip}'"),
         ):
-            assert fix_of(slmtok, f"count {name} {given} -o x.counts") == f"{meant}, or the number of another one"
-    assert fix_of(slmtok, "count noheader.tsv --text-template '$3' -o x.counts") == "--text-template '{3}'"
+            assert fix_of_line(slmtok, f"count {name} {given} -o x.counts") == f"{meant}, or the number of another one"
+    assert fix_of_line(slmtok, "count noheader.tsv --text-template '$3' -o x.counts") == "--text-template '{3}'"
     write_rows("numbered.tsv", [["0", "1", "2"], *rows])
     ran = slmtok("count", "numbered.tsv", "--text-key", "0", "-o", "x.counts", "--json")
     assert ran.json["result"]["documents"] == len(ROWS)
@@ -88,13 +80,13 @@ def test_columns_count_from_one(slmtok) -> None:
 def test_comments_before_rows_are_named(slmtok, given: str) -> None:
     words = "".join(f"{at}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n" for at, word in enumerate(SENTENCE.split(), 1))
     Path("corpus.conllu").write_text("".join(f"# sent_id = {row[-1]}\n# text = {row}\n{words}\n" for row in ROWS))
-    fix = fix_of(slmtok, f"count corpus.conllu --format tsv {given} -o new.counts")
+    fix = fix_of_line(slmtok, f"count corpus.conllu --format tsv {given} -o new.counts")
     command, _, named = fix.rpartition(", and ")
     assert named == "name it"
     subprocess.run(command, shell=True, check=True)
     assert Path("corpus-text.lines").read_text().splitlines() == ROWS
     write_rows("dump.tsv", [["# made by a program"], ["id", "text"], *([row[-1], row] for row in ROWS)])
-    fix = fix_of(slmtok, "count dump.tsv -o new.counts")
+    fix = fix_of_line(slmtok, "count dump.tsv -o new.counts")
     subprocess.run(fix.removesuffix(", and name it"), shell=True, check=True)
     assert slmtok("count", "dump-rows.tsv", "-o", "new.counts").code == 0
 
@@ -104,7 +96,7 @@ def test_a_file_and_its_compressed_form_are_one(slmtok) -> None:
     Path("docs.jsonl.gz").write_bytes(gzip.compress(Path("docs.jsonl").read_bytes()))
     Path("more.jsonl.gz").write_bytes(gzip.compress(b'{"text": "more"}\n'))
     for corpus in ("docs.jsonl docs.jsonl.gz", "docs.jsonl.gz docs.jsonl more.jsonl.gz", "."):
-        assert fix_of(slmtok, f"count {corpus} -o ../x.counts") == "--exclude docs.jsonl.gz"
+        assert fix_of_line(slmtok, f"count {corpus} -o ../x.counts") == "--exclude docs.jsonl.gz"
     Path("docs.jsonl.gz").write_bytes(gzip.compress(b'{"text": "another text of this name"}\n'))
     assert slmtok("count", "docs.jsonl", "docs.jsonl.gz", "-o", "x.counts").code == 0
 
@@ -115,14 +107,14 @@ def test_a_list_of_files_is_no_corpus(slmtok) -> None:
     Path("files.txt").write_text("a.txt\nb.txt\n")
     line = "slmtok train $(cat files.txt) --vocab 290 -o new.json"
     for given in ("files.txt", "@files.txt"):
-        assert fix_of(slmtok, f"train {given} --vocab 290 -o new.json") == line
+        assert fix_of_line(slmtok, f"train {given} --vocab 290 -o new.json") == line
     ran = slmtok("train", "files.txt", "--vocab", "272", "-o", "new.json")
     note = "note: the lines of files.txt are names of files, and these names were read as text; "
     assert note + "slmtok train $(cat files.txt) --vocab 272 -o new.json --force\n" in ran.err
     assert "names of files" not in slmtok("count", "files.txt", "--format", "text", "-o", "x.counts").err
     Path("a b.txt").write_text(SENTENCE)
     Path("files.txt").write_text("a.txt\na b.txt\n")
-    assert fix_of(slmtok, "count @files.txt -o y.counts") == "name the files that files.txt lists"
+    assert fix_of_line(slmtok, "count @files.txt -o y.counts") == "name the files that files.txt lists"
     Path("files.txt").write_text("a.txt\nno file\n")
     assert "names of files" not in slmtok("count", "files.txt", "-o", "y.counts").err
 
@@ -133,7 +125,7 @@ def test_a_list_of_files_is_no_corpus(slmtok) -> None:
 )
 def test_markup_is_named(slmtok, name: str, begin: str, language: str) -> None:
     Path(name).write_text(begin + "".join(f"<p>{row}</p>\n" for row in ROWS))
-    fix = fix_of(slmtok, f"train {name} --text-key p --vocab 290 -o new.json")
+    fix = fix_of_line(slmtok, f"train {name} --text-key p --vocab 290 -o new.json")
     assert fix == f"extract the text of {name} first: it is {language}, whose tags would be learned as text"
     ran = slmtok("count", name, "-o", "x.counts")
     assert f"note: {name} is {language}, and its tags were read as text" in ran.err
@@ -196,7 +188,7 @@ def test_an_object_of_texts_is_written_as_records(slmtok) -> None:
     said = "note: dict.json is one JSON object with texts, and its JSON was read as text; "
     ran = slmtok("count", "dict.json", "-o", "x.counts")
     note = next(each.removeprefix(said) for each in ran.err.splitlines() if each.startswith(said))
-    fix = fix_of(slmtok, "count dict.json --format json -o new.counts")
+    fix = fix_of_line(slmtok, "count dict.json --format json -o new.counts")
     assert note == f"{fix}, with --force"
     command, _, named = fix.rpartition(", and ")
     assert named == "name it"
@@ -220,7 +212,9 @@ def write_archive(name: str, *files: str, kind: str = "") -> None:
 def test_documents_of_office_programs_are_named(slmtok) -> None:
     for name in ("sheet.csv", "sheet.xlsx", "sheet"):
         write_archive(name, "[Content_Types].xml", "_rels/.rels", "xl/workbook.xml", "xl/sharedStrings.xml")
-        assert fix_of(slmtok, f"count {name} -o x.counts").startswith("save it as CSV in UTF-8 from the spreadsheet")
+        assert fix_of_line(slmtok, f"count {name} -o x.counts").startswith(
+            "save it as CSV in UTF-8 from the spreadsheet"
+        )
         assert f"'{name}' is an Excel workbook, not " in slmtok("count", name, "-o", "x.counts").err
     write_archive("a.docx", "[Content_Types].xml", "word/document.xml")
     write_archive("a.ods", "mimetype", "content.xml", kind="application/vnd.oasis.opendocument.spreadsheet")
@@ -228,13 +222,13 @@ def test_documents_of_office_programs_are_named(slmtok) -> None:
         assert f"'{name}' is {what}, not text" in slmtok("count", name, "-o", "x.counts").err
     write_archive("texts.zip", "a.txt", "b.txt")
     Path("texts.zip").rename("texts.txt")
-    assert fix_of(slmtok, "count texts.txt -o x.counts").startswith(
+    assert fix_of_line(slmtok, "count texts.txt -o x.counts").startswith(
         "python -m zipfile -e texts.txt texts, and name texts, or "
     )
     Path("folder").mkdir()
     Path("sheet.xlsx").rename("folder/sheet.xlsx")
     Path("folder/a.txt").write_text(SENTENCE)
-    assert "--exclude '*.xlsx'" in fix_of(slmtok, "count folder -o x.counts")
+    assert "--exclude '*.xlsx'" in fix_of_line(slmtok, "count folder -o x.counts")
 
 
 def test_pages_are_counted(slmtok) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
@@ -28,12 +29,6 @@ def here(slmtok, tmp_path: Path) -> Path:
     package.count("a.txt").save("a.counts")
     package.pack("a.txt", package.load("tok.json"), "data", val="none")
     return tmp_path
-
-
-def fix_of(ran) -> str:
-    """The fix of the error that a command printed."""
-    assert ran.code in (1, 2), ran
-    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
 
 
 def test_the_working_folder_is_a_folder(slmtok, here: Path) -> None:

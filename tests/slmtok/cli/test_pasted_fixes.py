@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from printed_fixes import fix_of
 from shared_data import peer
 
 import slmtok as package
@@ -31,12 +32,6 @@ def here(slmtok, tmp_path: Path) -> Path:
     package.count("a.txt").save("a.counts")
     package.pack("a.txt", tok, "data", val="none")
     return tmp_path
-
-
-def fix_of(ran) -> str:
-    """The fix of the error that a command printed."""
-    assert ran.code in (1, 2), ran
-    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
 
 
 def _run_shell(command: str) -> None:

@@ -10,15 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 SENTENCE = "the evening river went through the old town, and the children sang"
-
-
-def fix_of(slmtok, *line: str) -> str:
-    """The fix of a command that is refused."""
-    ran = slmtok(*line)
-    assert ran.code in (1, 2), ran
-    return next(each.removeprefix("  fix:   ") for each in ran.err.splitlines() if each.startswith("  fix:   "))
 
 
 def run_fix(fix: str) -> list[str]:
@@ -46,10 +40,10 @@ def test_the_pages_of_books_become_text(slmtok) -> None:
     Path("books").mkdir()
     book("books/a.epub")
     book("b.epub")
-    made = run_fix(fix_of(slmtok, "count", "b.epub", "-o", "x"))
+    made = run_fix(fix_of(slmtok("count", "b.epub", "-o", "x")))
     assert Path(made[0]).read_text().split() == f"{SENTENCE} & 1".split()
     book("books/c.epub")
-    fix = fix_of(slmtok, "count", "books", "-o", "x")
+    fix = fix_of(slmtok("count", "books", "-o", "x"))
     subprocess.run(fix.partition(", and name books/*-text.txt")[0], shell=True, check=True)
     assert documents(slmtok, *map(str, Path("books").glob("*-text.txt"))) == 2
 
@@ -60,10 +54,10 @@ def test_a_download_that_is_not_complete_is_no_text(slmtok) -> None:
     Path("dl/b.txt.part").write_text(SENTENCE)
     Path("dl/c.jsonl.crdownload").write_text('{"text": "a"}\n{"te')
     Path("dl/d.txt.gz.part").write_bytes(gzip.compress(SENTENCE.encode())[:-9])
-    fix = fix_of(slmtok, "count", "dl", "-o", "x")
+    fix = fix_of(slmtok("count", "dl", "-o", "x"))
     assert fix.startswith("fetch it again, or --exclude '*.part' --exclude '*.crdownload', or ")
     assert documents(slmtok, "dl", *shlex.split(fix.split(", or ")[1])) == 1
-    assert fix_of(slmtok, "count", "dl/d.txt.gz.part", "-o", "x").startswith("fetch it again, or --format text")
+    assert fix_of(slmtok("count", "dl/d.txt.gz.part", "-o", "x")).startswith("fetch it again, or --format text")
     Path("bible.part").write_text(SENTENCE)
     assert documents(slmtok, "bible.part") == 1
 
@@ -73,9 +67,9 @@ def test_braces_in_quotes_are_listed(slmtok) -> None:
         Path(f"{name}.txt").write_text(SENTENCE)
         Path(name).mkdir()
         Path(f"{name}/1.txt").write_text(SENTENCE)
-    assert fix_of(slmtok, "count", "{a,b}.txt", "-o", "x") == "name a.txt b.txt"
-    assert fix_of(slmtok, "count", "{a,b}/*.txt", "-o", "x") == "name 'a/*.txt' 'b/*.txt'"
-    assert fix_of(slmtok, "count", "{a,c}.txt", "-o", "x") != "name a.txt c.txt"
+    assert fix_of(slmtok("count", "{a,b}.txt", "-o", "x")) == "name a.txt b.txt"
+    assert fix_of(slmtok("count", "{a,b}/*.txt", "-o", "x")) == "name 'a/*.txt' 'b/*.txt'"
+    assert fix_of(slmtok("count", "{a,c}.txt", "-o", "x")) != "name a.txt c.txt"
 
 
 @pytest.mark.parametrize(
@@ -92,19 +86,19 @@ def test_braces_in_quotes_are_listed(slmtok) -> None:
 )
 def test_an_encoding_that_is_to_be_found_out(slmtok, text: str, encoding: str, fix: str) -> None:
     Path("a.txt").write_bytes((text * 40).encode(encoding))
-    assert fix_of(slmtok, "count", "a.txt", "-o", "x", "--encoding", "auto").startswith(fix)
+    assert fix_of(slmtok("count", "a.txt", "-o", "x", "--encoding", "auto")).startswith(fix)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson"])
 def test_records_that_name_their_text_in_two_ways(slmtok, name: str) -> None:
     Path(name).write_text("".join(json.dumps({"Text" if n % 2 else "text": SENTENCE}) + "\n" for n in range(40)))
-    assert documents(slmtok, *run_fix(fix_of(slmtok, "count", name, "-o", "x"))) == 40
+    assert documents(slmtok, *run_fix(fix_of(slmtok("count", name, "-o", "x")))) == 40
 
 
 def test_records_in_quotes_are_taken_out_of_compressed_files(slmtok) -> None:
     lines = "".join(json.dumps(json.dumps({"text": SENTENCE})) + "\n" for _ in range(20))
     Path("a.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
-    assert documents(slmtok, *run_fix(fix_of(slmtok, "count", "a.jsonl.gz", "-o", "x"))) == 20
+    assert documents(slmtok, *run_fix(fix_of(slmtok("count", "a.jsonl.gz", "-o", "x")))) == 20
 
 
 @pytest.mark.parametrize(
@@ -117,7 +111,7 @@ def test_records_in_quotes_are_taken_out_of_compressed_files(slmtok) -> None:
 )
 def test_a_table_with_other_marks_has_its_column_at_once(slmtok, rows: list[str], width: int) -> None:
     Path("a.csv").write_text("\n".join(rows) + "\n")
-    assert documents(slmtok, *run_fix(fix_of(slmtok, "count", "a.csv", "-o", "x"))) == width
+    assert documents(slmtok, *run_fix(fix_of(slmtok("count", "a.csv", "-o", "x")))) == width
 
 
 def test_pairs_of_surrogates_become_characters(slmtok) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 
@@ -16,11 +17,6 @@ TEXTS = [f"It rained on day {number}, and the children sang in the house." for n
 CHAT = [{"messages": [{"role": "user", "content": text}]} for text in TEXTS]
 LINES = "".join(f"{json.dumps(row)}\n" for row in CHAT).encode()
 PIPE = "pipe it through "
-
-
-def fix_of(ran) -> str:
-    assert ran.code in (1, 2), ran
-    return ran.err.rpartition("  fix:   ")[2].strip()
 
 
 def texts_of(path: str) -> int:

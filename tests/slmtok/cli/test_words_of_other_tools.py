@@ -35,21 +35,21 @@ def here(slmtok, tmp_path: Path) -> Path:
     }.items(),
 )
 def test_a_word_of_another_tool(slmtok, here: Path, line: str, fix: str) -> None:
-    assert fix_of(slmtok(*line.split())) == fix
+    assert fix_of(slmtok(*line.split()), 2) == fix
     ran = slmtok(*shlex.split(fix)[1:])
     assert ran.code == 0, ran.err
 
 
 def test_a_size_beside_what_to_remove_is_an_option(slmtok, here: Path) -> None:
     ran = slmtok("prune", "tok.json", "--unused-on", "a.txt", "--vocab", "280", "-o", "p.json")
-    assert fix_of(ran) == "use --keep 280"
+    assert fix_of(ran, 2) == "use --keep 280"
 
 
 @pytest.mark.parametrize("word", ["dedup", "deduplicate"])
 def test_duplicates_are_counted_and_not_removed(slmtok, here: Path, word: str) -> None:
     ran = slmtok(word, "a.txt", "-o", "clean.txt")
     assert f"unknown command {word!r}: slmtok removes no duplicates" in ran.err
-    command, _, rest = fix_of(ran).partition(", ")
+    command, _, rest = fix_of(ran, 2).partition(", ")
     assert command == "slmtok count a.txt -o corpus.counts" and rest.startswith("which reports equal documents")
     ran = slmtok(*command.split()[1:])
     assert ran.code == 0 and b"duplicates" in ran.stdout
