@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slmtok.corpus.beside_records import beside_records
 from slmtok.corpus.contents import json_lines_among, kind_among
 from slmtok.corpus.document_marks import mark_among
 from slmtok.corpus.kept_bytes import encoding_of
@@ -14,13 +15,15 @@ from slmtok.options import ReadOptions
 
 
 def content_notes(files: Sequence[str], options: ReadOptions) -> list[Message]:
-    """The notes on JSON lines, on subtitles and their like, and on marks between documents; none for most files."""
+    """The notes on JSON lines, files beside records, subtitles and their like, and marks; none for most files."""
     found: list[Message] = []
     if (path := json_lines_among(files, options)) is not None:
         fact = f"{'stdin' if path == STDIN else path} looks like JSON lines, and its JSON was read as text; "
         found.append((fact, Setting("format", "jsonl"), " for the text of its records"))
     if splits := unread_splits(files):
         found.append(f"{splits.fact}; {splits.remedy}")
+    if beside := beside_records(files, options):
+        found.append((f"{beside.fact}; ", beside.exclude, f" leaves {beside.them} out"))
     if kind := kind_among(files, options):
         found.append((f"{kind.fact}; ", *kind.remedy(files, encoding_of(kind.paths, options))))
     if not options.separator and (mark := mark_among(files, options)):
