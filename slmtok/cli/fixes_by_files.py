@@ -12,7 +12,8 @@ def explain_by_files(error: SlmtokError, ctx: click.Context) -> None:
     """Puts what the files of the corpus say into the fix of an error that leaves it open."""
     names, fix = error.fields.get("weighted"), error.parts["fix"]
     is_encoding = error.fields.get("unknown_encoding") is not None
-    if not (isinstance(names, tuple) or is_encoding) or not takes_corpus(ctx.command):
+    is_separator = error.fields.get("empty_separator") is not None
+    if not (isinstance(names, tuple) or is_encoding or is_separator) or not takes_corpus(ctx.command):
         return
     from slmtok.corpus.paths import expand
 
@@ -22,11 +23,35 @@ def explain_by_files(error: SlmtokError, ctx: click.Context) -> None:
         return
     if is_encoding:
         _name_encoding(error, files)
+    elif is_separator:
+        _name_separator(error, files)
     elif isinstance(names, tuple) and isinstance(fix, tuple):
         from slmtok.training.mixing import glob_of
 
         globs = Setting("domains", {name: glob_of(name, files) for name in names})
         error.fix = tuple(globs if isinstance(part, Setting) and part.name == "domains" else part for part in fix)
+
+
+_BLANK_LINES = ("\n\n", "\r\n\r\n")
+
+
+def _name_separator(error: SlmtokError, files: list[str]) -> None:
+    """What occurs between the documents of the files, in the place of a separator that is empty; none for records."""
+    from slmtok.corpus.contents import is_in_texts
+    from slmtok.corpus.document_marks import mark_among
+    from slmtok.corpus.formats import format_of, not_text
+    from slmtok.options import ReadOptions
+
+    read = ReadOptions()
+    files = [path for path in files if not_text(path) is None]
+    if files and all(format_of(path, read).records for path in files):
+        error.fix = ("leave ", Setting("separator"), " out: a record is a document")
+        return
+    mark = mark_among(files, read)
+    found = mark.spelling if mark else next((each for each in _BLANK_LINES if is_in_texts(each, files, read)), None)
+    if found is not None:
+        rest = error.parts["fix"] or ()
+        error.fix = (Setting("separator", found), ", which occurs in the text; or ", *rest)
 
 
 def _name_encoding(error: SlmtokError, files: list[str]) -> None:
