@@ -13,6 +13,7 @@ from typing import NamedTuple
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN
 from slmtok.corpus.streams import bare_suffix
+from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.text_keys import is_text
 from slmtok.errors import Setting
 from slmtok.options import ReadOptions
@@ -22,7 +23,7 @@ _MAX_SOURCES = 4096
 """Whose formats take some milliseconds to tell."""
 _MAX_BESIDE = 8
 _MAX_JSON_BYTES = 1 << 20
-_TEXT_SUFFIXES = (".txt", ".text")
+_TEXT_SUFFIXES = (".txt", ".text", *SUFFIXES["lines"])
 
 
 class BesideRecords(NamedTuple):
