@@ -22,7 +22,8 @@ from slmtok.sizes import counted
 _MAX_SOURCES = 4096
 """Whose formats take some milliseconds to tell."""
 _MAX_BESIDE = 8
-_MAX_JSON_BYTES = 1 << 20
+_MAX_JSON_BYTES = 1 << 17
+"""A file of JSON that is read to tell whether it holds records; a larger one is data."""
 _TEXT_SUFFIXES = (".txt", ".text", *SUFFIXES["lines"])
 
 
@@ -50,18 +51,19 @@ def beside_records(sources: Sequence[str], options: ReadOptions) -> BesideRecord
             others.append(path)
             if len(others) > _MAX_BESIDE:
                 return None
-    if not records or not others:
+    try:
+        sizes = {path: os.path.getsize(path) for path in (*records, *others)} if others else {}  # noqa: PTH202  (speed)
+    except OSError:
+        # The reader of the file says so.
         return None
-    sizes = {path: os.path.getsize(path) for path in (*records, *others)}  # noqa: PTH202  (a corpus may have 100,000 files)
-    if sum(map(sizes.__getitem__, others)) >= sum(map(sizes.__getitem__, records)):
+    beside = [path for path in others if _is_whole(path, sizes[path], options)]
+    records += [path for path in others if path not in beside]
+    if not beside or sum(map(sizes.__getitem__, beside)) >= sum(map(sizes.__getitem__, records)):
         return None
-    others = [path for path in others if _is_whole(path, sizes[path], options)]
-    if not others:
-        return None
-    more = f" and {counted(len(others) - 1, 'more file')}" if len(others) > 1 else ""
-    globs = tuple(dict.fromkeys(Path(path).name for path in others))
+    more = f" and {counted(len(beside) - 1, 'more file')}" if len(beside) > 1 else ""
+    globs = tuple(dict.fromkeys(Path(path).name for path in beside))
     return BesideRecords(
-        f"{others[0]}{more} beside the records of {records[0]} {'were' if more else 'was'} read as text",
+        f"{beside[0]}{more} beside the records of {records[0]} {'were' if more else 'was'} read as text",
         Setting("exclude", globs if len(globs) > 1 else globs[0]),
         "them" if more else "it",
     )

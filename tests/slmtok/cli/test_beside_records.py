@@ -32,6 +32,14 @@ def test_note_names_what_lies_beside_records(data_set):
     assert "20 documents" in again.out
 
 
+def test_array_of_json_holds_the_records(data_set):
+    rows = [json.loads(line) for line in Path("set/data/train.jsonl").read_text().splitlines()]
+    Path("set/data/train.jsonl").unlink()
+    Path("set/train.json").write_text(json.dumps(rows))
+    err = data_set("count", "set", "-o", "x.counts").err
+    assert "note: set/LICENSE and 2 more files beside the records of set/train.json were read as text; " in err
+
+
 def test_python_warns_of_what_lies_beside_records(data_set):
     with pytest.warns(UserWarning, match=r"exclude=\('LICENSE', 'README.md', 'dataset_infos.json'\) leaves them out"):
         library.train("set", vocab_size=290, allow_smaller=True)
