@@ -171,8 +171,9 @@ def check_separator(name: str, value: object) -> object:
         raise OptionError(
             (Setting(name), " is empty, which is between any two bytes"),
             limit="at least one character",
-            fix=(Setting(name, "<|endoftext|>"), ", or ", Setting("document", "line")),
+            fix=("leave ", Setting(name), " out, or ", Setting("document", "line")),
             option=name,
+            empty_separator=True,
         )
     return value
 

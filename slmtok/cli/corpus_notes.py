@@ -35,6 +35,7 @@ _DIVIDED = re.compile(r"[\s*?\[\\]")
 
 def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     """The notes on the sources of a corpus; none for most."""
+    from slmtok.corpus.beside_records import beside_records
     from slmtok.corpus.contents import ids_among, kind_among, list_among, records_as_text
     from slmtok.corpus.json_objects import texts_of_object_among
     from slmtok.corpus.kept_bytes import encoding_of
@@ -52,6 +53,8 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
     if splits := unread_splits(found):
         yield f"{splits.fact}; {with_force(splits.remedy)}"
+    if beside := beside_records(found, read):
+        yield f"{beside.fact}; {again_with(render((beside.exclude,), flag_naming))} to leave {beside.them} out"
     kind = kind_among(found, read)
     if kind:
         _remember(_KIND, kind)

@@ -58,7 +58,7 @@ def eval(
 
     domains = read.domain_names
     if by == "domain" and not domains:
-        named = " ".join(f"--domain {shlex.quote(f'{Path(text).stem}={_glob(text)}')}" for text in on)
+        named = " ".join(f"--domain {shlex.quote(each)}" for each in _domains_meant(on, text_files(on, read)))
         raise OptionError(
             "--by domain without a domain",
             limit="--domain NAME=GLOB, at least one",
@@ -81,6 +81,21 @@ def eval(
         "tokenizers": [one.to_dict(domains) for one in found],
     }
     return Outcome(result, lambda: write_text(_table(text, found, by, domains)))
+
+
+_MAX_DOMAINS = 8
+"""Folders that a fix names."""
+
+
+def _domains_meant(on: Sequence[str], files: Sequence[str]) -> list[str]:
+    """NAME=GLOB of each folder in a folder of texts, where it has several; else of each text."""
+    found: list[str] = []
+    for text in on:
+        below = [Path(each).relative_to(text).parts for each in files if Path(text) in Path(each).parents]
+        folders = dict.fromkeys(parts[0] for parts in below if len(parts) > 1)
+        several = [f"{name}={Path(text, name).as_posix()}/**" for name in [*folders][:_MAX_DOMAINS]]
+        found += several if len(several) > 1 else [f"{Path(text).stem}={_glob(text)}"]
+    return found
 
 
 def _glob(text: str) -> str:

@@ -13,7 +13,8 @@ def explain_by_files(error: SlmtokError, ctx: click.Context) -> None:
     names, fix = error.fields.get("weighted"), error.parts["fix"]
     is_encoding = error.fields.get("unknown_encoding") is not None
     is_sample = error.fields.get("option") == "sample"
-    if not (isinstance(names, tuple) or is_encoding or is_sample) or not takes_corpus(ctx.command):
+    is_separator = error.fields.get("empty_separator") is not None
+    if not (isinstance(names, tuple) or is_encoding or is_sample or is_separator) or not takes_corpus(ctx.command):
         return
     from slmtok.corpus.paths import expand
 
@@ -25,6 +26,8 @@ def explain_by_files(error: SlmtokError, ctx: click.Context) -> None:
         _name_encoding(error, files)
     elif is_sample and len(files) == 1:
         _name_document(error, files[0], ctx)
+    elif is_separator:
+        _name_separator(error, files)
     elif isinstance(names, tuple) and isinstance(fix, tuple):
         from slmtok.training.mixing import glob_of
 
@@ -47,6 +50,28 @@ def _name_document(error: SlmtokError, path: str, ctx: click.Context) -> None:
             " beside it for its lines",
         )
         error.fix = (*([fix] if isinstance(fix, str) else fix), *lines)
+
+
+_BLANK_LINES = ("\n\n", "\r\n\r\n")
+
+
+def _name_separator(error: SlmtokError, files: list[str]) -> None:
+    """What occurs between the documents of the files, in the place of a separator that is empty; none for records."""
+    from slmtok.corpus.contents import is_in_texts
+    from slmtok.corpus.document_marks import mark_among
+    from slmtok.corpus.formats import format_of, not_text
+    from slmtok.options import ReadOptions
+
+    read = ReadOptions()
+    files = [path for path in files if not_text(path) is None]
+    if files and all(format_of(path, read).records for path in files):
+        error.fix = ("leave ", Setting("separator"), " out: a record is a document")
+        return
+    mark = mark_among(files, read)
+    found = mark.spelling if mark else next((each for each in _BLANK_LINES if is_in_texts(each, files, read)), None)
+    if found is not None:
+        rest = error.parts["fix"] or ()
+        error.fix = (Setting("separator", found), ", which occurs in the text; or ", *rest)
 
 
 def _name_encoding(error: SlmtokError, files: list[str]) -> None:

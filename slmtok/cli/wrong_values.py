@@ -143,7 +143,7 @@ def _pair_meant(value: str, pair: str, values: Sequence[str]) -> str:
         is_below = not folder.is_absolute() and ".." not in folder.parts
         return f"{folder.name}={folder.as_posix() if is_below else folder.name}/**"
     if both := _DIVIDED_PAIR.fullmatch(value):
-        is_folder = second == "GLOB" and os.path.isdir(both[2])  # noqa: PTH112
+        is_folder = second == "GLOB" and (both[2].endswith("/") or os.path.isdir(both[2]))  # noqa: PTH112
         return f"{both[1]}={both[2].rstrip('/')}/**" if is_folder else f"{both[1]}={both[2]}"
     if second == "GLOB" and _GLOB.search(value) and (word := _name_of_glob(value, values)):
         return f"{word}={value}**" if value.endswith("/") else f"{word}={value}"

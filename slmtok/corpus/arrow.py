@@ -165,7 +165,11 @@ def _largest_first(file: Any, kinds: Mapping[str, object]) -> dict[str, object]:
     """Columns by their size in the first row group: of several with text, an error proposes the first."""
     group = file.metadata.row_group(0) if file.num_row_groups else None
     columns = [group.column(at) for at in range(group.num_columns)] if group else []
-    sizes = {column.path_in_schema: column.total_uncompressed_size for column in columns}
+    return _by_size(kinds, {column.path_in_schema: column.total_uncompressed_size for column in columns})
+
+
+def _by_size(kinds: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, object]:
+    """Columns, the largest first; those of an unknown size last, in their order."""
     return dict(sorted(kinds.items(), key=lambda item: -sizes.get(item[0], 0)))
 
 
@@ -351,13 +355,19 @@ def _read_hugging_face(source: str, options: ReadOptions, skipped: Skipped, conv
         template = template_of(options)
         if data.column_names is not None:
             kinds = data.features or dict.fromkeys(data.column_names, "string")
-            _check_columns(template, kinds, source)
+            _check_columns(template, _by_size(kinds, _column_sizes(data)), source)
             data = data.select_columns(list(dict.fromkeys(template.fields)))
         row = 0
         for table in data.with_format("arrow").iter(batch_size=_rows_of_batch(data)):
             _check_columns(template, _kinds(table.schema, template, source), source)
             yield from convert(table, template, options, skipped, source, row=row)
             row += len(table)
+
+
+def _column_sizes(data: Any) -> dict[str, int]:
+    """The bytes of each column of a data set; none for a stream."""
+    table = getattr(data, "data", None)
+    return {} if table is None else {name: table.column(name).nbytes for name in table.column_names}
 
 
 def _rows_of_batch(data: Any) -> int:

@@ -26,6 +26,7 @@ from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import COMPRESSED, UTF_8, bare_suffix, compression, is_plain, open_head
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import template_of
+from slmtok.corpus.text_commands import to_utf_8
 from slmtok.corpus.text_kinds import EPUB, MARKUP_SUFFIXES, NOTEBOOK, KindFound, kind_of, markup_of, remedy_of
 from slmtok.corpus.text_kinds import HEAD_BYTES as KIND_BYTES
 from slmtok.corpus.unpacking import decompressed, unpacked
@@ -145,7 +146,7 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
         # What its name says is an error of its own.
         format_of(paths[0], options)
     if found:
-        raise _not_text(found, len(paths), options)
+        raise _not_text(found, paths, options)
 
 
 def _left_by_programs(path: str) -> str | None:
@@ -514,15 +515,17 @@ def text_head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> byt
     return text.removeprefix("\ufeff").encode("utf-8", "replace")[:size]
 
 
-def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> OptionError:
-    """The error for these files, of `number` in all. Its fix reads the first, leaves all out, or reads their bytes."""
+def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOptions) -> OptionError:
+    """The error for these files of a corpus. Its fix reads the first, leaves all out, or reads their bytes."""
     path, content = next(iter(found.items()))
+    number = len(paths)
     entry = None if options.format == "auto" and not_text(path) else format_of(path, options)
     wanted = entry.name if entry is not None and entry.records else "text"
     wanted = "UTF-8" if content.encoded and content is not BINARY else wanted
     fact = f"{'stdin' if path == STDIN else repr(path)} is {content.name}, not {wanted}"
     if len(found) > 1:
-        fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
+        are = "UTF-8" if all(each.encoded and each is not BINARY for each in found.values()) else "text"
+        fact = f"{len(found):,} of {number:,} files are not {are}: {path!r} is {content.name}"
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
         fix = _way_to_read(path, found)
@@ -541,7 +544,11 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     texts = texts_of_database(path, options.text_key) if content is SQLITE and is_plain(path) else None
     if texts is not None:
         fix = (texts.remedy,)
-    if content is not GIT_LFS_POINTER and content.read_by != _MAY_BE_A_PAGE:
+    alike = [each for each, what in found.items() if what == content]
+    if isinstance(content.read_by, Setting) and content.encoded and len(alike) < number and STDIN not in alike:
+        # One encoding is for all files.
+        fix = to_utf_8(alike, paths, str(content.read_by.value))
+    elif content is not GIT_LFS_POINTER and content.read_by != _MAY_BE_A_PAGE:
         fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
         # It is read from its end.

@@ -15,6 +15,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.nested_texts import (
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _TEXT = template_of(ReadOptions())
 _SPACE = re.compile(r"[ \t\r\n]*")
+_MAX_COMPARED = 100
+"""Records at the beginning of a file that are compared with one without the text."""
 
 
 def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
@@ -69,10 +72,11 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
     if options.format == "auto" and records is values and len(values) == 1 and isinstance(values[0], dict):
         yield content
         return
+    beside = tuple if options.skip_malformed else partial(records.__getitem__, slice(_MAX_COMPARED))
     for number, record in enumerate(records, 1):
         try:
             is_document = isinstance(record, str) and template == _TEXT
-            yield encode(record) if is_document else template.text_of(record)
+            yield encode(record) if is_document else template.text_of(record, beside)
         except MalformedRecord as error:
             if not options.skip_malformed:
                 is_object = isinstance(record, dict)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -49,7 +50,8 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
     record: Any = ...
     try:
         record = _decode(line.removeprefix(BOM_UTF8) if number == 1 else line)
-        return template_of(options).text_of(record)
+        beside = tuple if options.skip_malformed else partial(_first_records, source, options)
+        return template_of(options).text_of(record, beside)
     except MalformedRecord as error:
         if options.skip_malformed:
             return None
@@ -119,12 +121,19 @@ def _fix_of_absent(source: str, options: ReadOptions, record: dict[str, Any]) ->
 def _begins_with_text(source: str, options: ReadOptions) -> bool:
     """Whether a record near the beginning of a file has the text, so that no other field is meant."""
     template = template_of(options)
+    for record in _first_records(source, options):
+        with suppress(MalformedRecord):
+            template.text_of(record)
+            return True
+    return False
+
+
+def _first_records(source: str, options: ReadOptions) -> Iterator[Any]:
+    """The records near the beginning of a file; without lines that are none."""
     for line in beginning_of(source, options.encoding, _HEAD_BYTES).splitlines()[:_MAX_COMPARED]:
         with suppress(MalformedRecord):
             if line.strip():
-                template.text_of(_decode(line))
-                return True
-    return False
+                yield _decode(line)
 
 
 def _fix_of_encoding(source: str) -> Message:

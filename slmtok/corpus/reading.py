@@ -55,6 +55,8 @@ class Sources(list[str]):
     """Of a single file, the range of chunks to read: the first, and the end (None: the end of the file)."""
     unused_globs: tuple[str, ...] = ()
     """Globs of `exclude` that matched no file."""
+    named: frozenset[str] = frozenset()
+    """The paths of the corpus as they were given: files, folders and globs."""
 
 
 def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> Sources:
@@ -79,6 +81,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
             fix="leave out the glob that matches too much",
         )
     kept.unused_globs = unused
+    kept.named = frozenset(os.fspath(each) for each in given)
     _refuse_duplicates(kept)
     _refuse_compressed_twins(kept)
     _check_contents([os.fspath(each) for each in given], kept, options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -79,8 +79,11 @@ class Template:
             parts.append(literal)
         return b"".join(parts)
 
-    def text_of(self, record: object) -> bytes:
-        """The text of a JSON object. Raises `MalformedRecord` for another value, and for a field absent or no text."""
+    def text_of(self, record: object, beside: Callable[[], Iterable[object]] = tuple) -> bytes:
+        """The text of a JSON object. Raises `MalformedRecord` for another value, and for a field absent or no text.
+
+        beside: gives the first records of the file, by which the error says which field holds the most text.
+        """
         if not isinstance(record, dict):
             raise MalformedRecord(
                 f"record is not a JSON object but {type_name(record)}",
@@ -89,7 +92,7 @@ class Template:
         values: dict[str, bytes] = {}
         for name in self.fields:
             if name not in record:
-                raise self.missing(name, record)
+                raise self.missing(name, record, beside=beside())
             if name not in values:
                 values[name] = self.value(name, record[name], record)
         return self.fill([values[name] for name in self.fields])
@@ -141,11 +144,20 @@ class Template:
         return (template,) if self.fields == ("text",) else (template, " in the place of ", Setting("text_key"))
 
     def missing(
-        self, name: str, record: Mapping[str, object], fact: str | None = None, kind: str = "fields"
+        self,
+        name: str,
+        record: Mapping[str, object],
+        fact: str | None = None,
+        kind: str = "fields",
+        beside: Iterable[object] = (),
     ) -> MalformedRecord:
-        """The error for a record without the field `name`. It lists the fields, and suggests one that is text."""
+        """The error for a record without the field `name`. It lists the fields, and suggests one that is text.
+
+        beside: other records, by whose texts one of several fields is chosen.
+        """
         fields = ", ".join(sorted(map(str, record))) or "none"
         fact = f"{fact or f'record has no field {name!r}'} ({kind}: {fields})"
+        record = _with_texts(record, beside)
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes)) and key not in self.fields]
         near = suggestion(name, texts) if self.source is None else None
         likely = near or self._likely(record)
@@ -259,6 +271,17 @@ def template_of(options: ReadOptions) -> Template:
     if options.text_template is None:
         return Template((b"", b""), (options.text_key,))
     return Template.parse(options.text_template, options.max_doc_bytes)
+
+
+def _with_texts(record: Mapping[str, object], others: Iterable[object]) -> Mapping[str, object]:
+    """A record with the texts that its fields have in other records: in one record a field may be empty, or null."""
+    found = dict(record)
+    for other in (each for each in others if isinstance(each, dict)):
+        for name, held in found.items():
+            more = other.get(name)
+            if isinstance(more, str) and (held is None or isinstance(held, str)):
+                found[name] = (held or "") + more
+    return found
 
 
 def _are_ids(value: object) -> bool:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import glob
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, compression
+from slmtok.corpus.streams import UTF_8, bare_suffix, compression
 from slmtok.corpus.unpacking import DECOMPRESS
 from slmtok.errors import Setting
 from slmtok.files import free_name
@@ -22,6 +23,8 @@ from slmtok.text_encodings import text_codec
 
 _MAX_GLOBS = 4
 """Globs up to which one command writes all files."""
+_MAX_CONVERTED = 4
+"""Files that are converted by commands of their own."""
 
 
 class Source(NamedTuple):
@@ -100,18 +103,40 @@ def piped(program: str, encoding: str) -> str:
     return " | ".join(_steps(program, encoding))
 
 
+def to_utf_8(paths: Sequence[str], among: Sequence[str], encoding: str) -> tuple[str | Setting, ...]:
+    """What to do about files in an encoding among others of a corpus, which are not in it: convert the first of them.
+
+    among: the files of the corpus.
+    """
+    paths = paths[:_MAX_CONVERTED]
+    program = _decoder(encoding)
+    made = [free_name(f"{path.removesuffix(_suffix_of(path))}-utf-8{bare_suffix(path)}") for path in paths]
+    lines = (through(program, Source(path), shlex.quote(target)) for path, target in zip(paths, made, strict=True))
+    repeated = Counter(Path(path).name for path in among)
+    names = tuple(name if repeated[name := Path(path).name] == 1 else Path(path).as_posix() for path in paths)
+    place = "its place" if len(paths) == 1 else "their places"
+    return (
+        f"{' && '.join(lines)}, and name {shlex.join(made)} in {place}; in a folder or glob, ",
+        Setting("exclude", names if len(names) > 1 else names[0]),
+        " instead",
+    )
+
+
 def _steps(program: str, encoding: str) -> list[str]:
     """A program, behind the conversion of text that is not UTF-8.
 
     Python knows the encodings by the names that slmtok takes; iconv has other names.
     """
-    if encoding in _UTF_8_NAMES:
-        return [program]
+    return [program] if encoding in _UTF_8_NAMES else [_decoder(encoding), program]
+
+
+def _decoder(encoding: str) -> str:
+    """A program that writes text in `encoding` as UTF-8."""
     text = f'sys.stdin.buffer.read().decode("{encoding}")'
     # Decoders of UTF-16 whose name has the order of bytes keep the mark.
     if (text_codec(encoding) or "").startswith(("utf-16-", "utf-32-")):
         text += ".removeprefix(chr(0xfeff))"
-    return [f"python -c {shlex.quote(f'import sys; sys.stdout.buffer.write({text}.encode())')}", program]
+    return f"python -c {shlex.quote(f'import sys; sys.stdout.buffer.write({text}.encode())')}"
 
 
 _UTF_8_NAMES = (UTF_8, "utf-8-sig")

@@ -104,14 +104,14 @@ def _files_by_key(sources: Sequence[str], options: ReadOptions) -> dict[str, lis
     found: dict[str, list[str]] = {}
     records = [source for source in sources if format_of(source, options).records]
     for source in records:
-        if not _is_text(source, options):
+        if not is_text(source, options):
             found.setdefault(_key_of(source, options), []).append(source)
     first = next(iter(found.values()), [])
     first += [source for source in sources if source not in chain(*found.values())]
     return found
 
 
-def _is_text(source: str, options: ReadOptions) -> bool:
+def is_text(source: str, options: ReadOptions) -> bool:
     """Whether a file of JSON is read as text, whatever the field, because it holds one object that is no record."""
     if format_of(source, options).name != "json":
         return False

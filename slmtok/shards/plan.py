@@ -13,6 +13,7 @@ import re
 import shlex
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ from slmtok import schema
 from slmtok.checks import check_recorded_names
 from slmtok.corpus import STDIN
 from slmtok.corpus.paths import HUGGING_FACE
-from slmtok.errors import OptionError, PlanMismatch, Setting
+from slmtok.corpus.reading import check_named_fields, documents
+from slmtok.errors import OptionError, PlanMismatch, Setting, SlmtokError
 from slmtok.files import unreadable
 from slmtok.json_files import parse, read_bounded
 from slmtok.option_values import check_val
 from slmtok.options import PackOptions, option_specs
 from slmtok.shards.format import FRAMES, PLAN, PLAN_KEYS, corrupt, refuse_link
+from slmtok.shards.split import by_rule
 from slmtok.strict_json import FaultError
 
 FORMAT = "slmtok-pack-plan"
@@ -140,8 +143,10 @@ def _split(value: Any, where: str) -> None:
 _PLAN = schema.table({**PLAN_KEYS, "format": schema.choice(FORMAT), "version": schema.choice(VERSION), "split": _split})
 
 
-def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:
-    """Raises `PlanMismatch` with the fields in which two plans differ."""
+def check_same(
+    found: dict[str, Any], wanted: dict[str, Any], folder: Path, sources: Sequence[str], options: PackOptions
+) -> None:
+    """Raises `PlanMismatch` with the fields in which two plans differ. sources, options: of the second one."""
     if fields := _differing(found, wanted):
         raise PlanMismatch(
             (f"{str(folder)!r} was started with ", *differences(found, wanted)),
@@ -152,7 +157,7 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
                 ", or ",
                 Setting("force", True),
                 " to start again",
-                *given_before(found, wanted),
+                *given_before(found, wanted, sources, options),
             ),
             path=str(folder),
             field=fields[0],
@@ -222,16 +227,43 @@ def _source_change(found: Sequence[dict[str, Any]], wanted: Sequence[dict[str, A
     return f"{changed} has {sizes[0]:,} bytes now, and had {sizes[1]:,}"
 
 
-def given_before(found: dict[str, Any], wanted: dict[str, Any]) -> tuple[str | Setting, ...]:
-    """`, with separator='x' as before`: the options that an earlier run set, and this one leaves at their defaults."""
+def given_before(
+    found: dict[str, Any], wanted: dict[str, Any], sources: Sequence[str], options: PackOptions
+) -> tuple[str | Setting, ...]:
+    """`, with separator='x' as before`: the options that an earlier run set, and this one leaves at their defaults.
+
+    Only those that the sources of this run take, beside its own options: the earlier run may have read other files.
+    """
     before, now = _options(found), _options(wanted)
     kept: list[str | Setting] = []
     for name, _, spec in option_specs(PackOptions):
         usual, key = spec.default, spec.key or name
         value = before.get(key, usual)
-        if value != usual and now.get(key, usual) == usual:
-            kept += [" and " if kept else ", with ", Setting(name, tuple(value) if isinstance(value, list) else value)]
+        if value == usual or now.get(key, usual) != usual:
+            continue
+        value = tuple(value) if isinstance(value, list) else value
+        if with_it := _with_option(name, value, sources, options):
+            options = with_it
+            kept += [" and " if kept else ", with ", Setting(name, value)]
     return (*kept, " as before") if kept else ()
+
+
+_CHANGE_PARSING = {"format", "encoding", "text_key", "text_template"}
+"""Options that only reading shows to fit a file."""
+
+
+def _with_option(name: str, value: Any, sources: Sequence[str], options: PackOptions) -> PackOptions | None:
+    """The options of a run with one more, where its sources take it; else None."""
+    try:
+        changed = replace(options, **{name: value})
+        check_named_fields(sources, changed)
+        if name == "val":
+            by_rule(changed.val, source_names(sources))
+        if name in _CHANGE_PARSING and sources[0] != STDIN:
+            next(documents(sources[:1], changed), None)
+    except SlmtokError:
+        return None
+    return changed
 
 
 def _options(plan: dict[str, Any]) -> dict[str, Any]:

@@ -276,7 +276,7 @@ class PackRun:
             has_option = bool(changes) and not str(changes[0]).startswith("without ")
             packed = "packed with " if has_option else "packed "
             difference: Message = (packed, *changes) if changes else "it is what this command makes"
-            kept = plan.given_before(before, self.plan)
+            kept = plan.given_before(before, self.plan, self.corpus.sources, self.options)
             raise folder.finished(self.folder, found, self.vocabulary, difference, kept)
         self._remove_traces()
         return True
@@ -349,7 +349,8 @@ class PackRun:
         """The state of an earlier run of this plan; None where shards that it closed are gone, as after a removal that
         was interrupted. Raises `PlanMismatch`, `CorruptShard`, `OutputExists`.
         """
-        plan.check_same({key: value for key, value in found.items() if key != "split"}, self.plan, self.folder)
+        before = {key: value for key, value in found.items() if key != "split"}
+        plan.check_same(before, self.plan, self.folder, self.corpus.sources, self.options)
         state = journal.read(canonical_json(found))
         closed = [f"{shard['name']}.{suffix}" for shard in state.shards for suffix in shard["sha256"]]
         if not all((self.folder / name).exists() for name in closed):

@@ -6,8 +6,8 @@ The split depends on the text alone, neither on the tokenizer nor on threads. A 
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,7 +15,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from slmtok.corpus import Position
-from slmtok.errors import Message, OptionError, Setting
+from slmtok.corpus.paths import expand
+from slmtok.errors import Message, OptionError, Setting, SlmtokError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +87,7 @@ def by_rule(rule: str, names: Sequence[str]) -> Split | None:
             where=f"the files are named like {names[0]!r}" if names else None,
             fix=_files_meant(glob, names) if not chosen else "a glob for the files that are validation, not for all",
             option="val",
-            validation_file=glob if not chosen and os.path.isfile(glob) else None,  # noqa: PTH113
+            validation_file=glob if not chosen and _names_files(glob) else None,
         )
     return Split(rule, sources=chosen)
 
@@ -101,9 +102,17 @@ def _files_meant(glob: str, names: Sequence[str]) -> Message:
         for meant in ("/".join(parts[start:]), "/".join([*parts[start:], "*"])):
             if 0 < sum(_matches(name, meant) for name in names) < len(names):
                 return (Setting("val", f"files:{meant}"),)
-    if os.path.isfile(glob):  # noqa: PTH113
-        return f"name {glob} in the corpus too: the rule chooses among its files"
+    if _names_files(glob):
+        return f"name {shlex.quote(glob)} in the corpus too: the rule chooses among its files"
     return "a glob for the files that are validation"
+
+
+def _names_files(path: str) -> bool:
+    """Whether a path, which may be a glob, names a file or a folder with files; as an argument of a corpus, it does."""
+    try:
+        return bool(expand([path], []))
+    except SlmtokError:
+        return False
 
 
 def rule_of_files(chosen: Sequence[bool], names: Sequence[str]) -> str | None:

@@ -271,6 +271,23 @@ def test_options_that_data_were_packed_with_stay_beside_a_new_one(slmtok, corpus
     assert read["domains"] == {"a": ["*.txt", "*.md"]}
 
 
+def test_options_that_other_files_were_packed_with_are_no_fix(slmtok, corpus, tok):
+    """A separator is for text, a field for records: beside files of the other kind, either would be refused."""
+    Path("a.jsonl").write_text('{"body": "x"}\n' * 3)
+    Path("b.jsonl").write_text('{"text": "x"}\n' * 3)
+    line = ["-t", tok, "-o", "data", "--val", "none"]
+    for first, given, others in (
+        (corpus, ("--separator", "\\n", "--no-bos"), ["b.jsonl"]),
+        ("a.jsonl", ("--text-key", "body", "--no-bos"), [corpus, "b.jsonl"]),
+    ):
+        assert slmtok("pack", first, *line, *given, "--force").code == 0
+        for other in others:
+            fix = slmtok("pack", other, *line).err.split("fix:   ")[1]
+            assert fix.startswith("--force to replace it, with --no-bos as before, or ")
+    fix = slmtok("pack", "a.jsonl", *line[:-1], "tail:5%").err.split("fix:   ")[1]
+    assert fix.startswith("--force to replace it, with --text-key body and --no-bos as before, or ")
+
+
 def test_a_file_without_a_column_is_told(slmtok, tok, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"content": "x"}\n')
     ran = slmtok("pack", "a.jsonl", "-t", tok, "-o", "data")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -147,3 +148,23 @@ def test_table_in_utf_16_has_its_header(files):
         "".join(json.dumps({"text": line}) + "\n" for line in rows.split("\n")).encode("utf-16")
     )
     assert "looks like JSON lines" in files("count", "lines.txt", "-o", "y", "--encoding", "utf-16").err
+
+
+@pytest.mark.parametrize("corpus", ["mixed", "mixed/*.txt"])
+@pytest.mark.parametrize("names", [["odd"], ["odd", "rest/odd"]])
+def test_files_in_utf_16_among_others_are_converted(files, corpus, names):
+    """Naming UTF-16 refuses the other files, so that its fix and that of the other error would lead in a circle."""
+    corpus = corpus.replace("*", "**/*")
+    Path("mixed/rest").mkdir(parents=True)
+    for name in (*(f"c{n}" for n in range(5)), "rest/odd"):
+        Path(f"mixed/{name}.txt").write_text("Größe und Güte\n" * 20)
+    for name in names:
+        Path(f"mixed/{name}.txt").write_bytes(("Größe und Güte\n" * 20).encode("utf-16"))
+    ran = files("count", corpus, "-o", "x")
+    assert "--encoding" not in ran.err
+    command, rest = ran.err.split("fix:   ")[1].split(", and name ")
+    subprocess.run(["sh", "-c", command], check=True)
+    exclude = shlex.split(rest.split("in a folder or glob, ")[1].removesuffix(" instead\n"))
+    again = files("count", corpus, "-o", "x", *exclude, "--json").json["result"]
+    assert again["documents"] == 7
+    assert again["invalid_bytes"] == 0

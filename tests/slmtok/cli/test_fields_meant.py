@@ -168,3 +168,23 @@ def test_a_prompt_and_its_answer_are_one_text(slmtok, name):
     result = slmtok("count", name, *shlex.split(template), "-o", "x", "--json").json["result"]
     texts = [f"{row['instruction']}\n{row['input']}\n{row['output']}" for row in PROMPTS]
     assert (result["documents"], result["bytes"]) == (len(texts), sum(map(len, texts)))
+
+
+@pytest.mark.parametrize("first", ["", None])
+@pytest.mark.parametrize("name", ["posts.jsonl", "posts.json", "saved"])
+def test_field_with_the_most_text_is_that_of_several_records(slmtok, name, first):
+    """A post of a forum may have a title alone: its field for the text is empty, or null."""
+    rows = [{"title": f"A post {n}", "selftext": "The harbour was quiet. " * 9 if n else first} for n in range(9)]
+    if name == "saved":
+        pytest.importorskip("datasets").Dataset.from_list(rows).save_to_disk(name)
+    else:
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        Path(name).write_text(lines if name.endswith("l") else json.dumps(rows))
+    err = slmtok("count", name, "-o", "x").err
+    assert "limit: 'selftext' holds the most text" in err
+    assert "fix:   --text-key selftext" in err
+
+
+def test_the_most_text_is_that_of_records_on_stdin_too(slmtok):
+    lines = "".join(json.dumps({"a": f"{n}", "b": "It rained. " * 9 * bool(n)}) + "\n" for n in range(9))
+    assert "--text-key b if all" in slmtok("count", "-", "--format", "jsonl", "-o", "x", stdin=lines.encode()).err

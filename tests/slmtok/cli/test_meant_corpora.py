@@ -82,6 +82,14 @@ def test_a_file_for_validation_is_named_in_the_corpus(slmtok, domains, corpus: s
         assert ran.json["result"]["splits"]["val"]["bytes"] == Path("zh/0.txt").stat().st_size
 
 
+@pytest.mark.parametrize("rule", ["files:zh/*.txt", "files:./zh/*.txt", "files:zh", "zh"])
+def test_files_for_validation_are_named_in_the_corpus(slmtok, domains, rule: str) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    _, *words = shlex.split(fix_of(slmtok, f"pack fi -t tok.json --val '{rule}' -o packed"))
+    ran = slmtok(*words, "--json")
+    assert ran.json["result"]["splits"]["val"]["bytes"] == sum(each.stat().st_size for each in Path("zh").iterdir())
+
+
 def test_ends_of_lines_are_named(slmtok) -> None:
     Path("crlf.txt").write_bytes(POEM.replace("\n", "\r\n").encode())
     Path("mac.txt").write_bytes(POEM.replace("\n", "\r").encode())
@@ -399,3 +407,18 @@ def test_a_glob_of_folders_whose_files_have_another_ending(slmtok, glob: str, wh
         return
     assert shlex.split(told) == ["slmtok", "train", fix, "--vocab", "280", "--allow-smaller", "-o", "x.json"]
     assert slmtok("count", fix, "-o", "x.counts").code == 0
+
+
+def test_separator_that_is_empty_is_one_that_occurs(slmtok) -> None:
+    Path("a.txt").write_text(POEM)
+    Path("b.txt").write_text("One line.\n" * 9)
+    Path("mark.txt").write_text("One line.<|endoftext|>" * 9)
+    Path("r.jsonl").write_text('{"text": "One line."}\n' * 9)
+    rest = "leave --separator out, or --document line"
+    for name, fix in (
+        ("a.txt", rf"--separator '\n\n', which occurs in the text; or {rest}"),
+        ("mark.txt", f"--separator '<|endoftext|>', which occurs in the text; or {rest}"),
+        ("b.txt", rest),
+        ("r.jsonl", "leave --separator out: a record is a document"),
+    ):
+        assert fix_of(slmtok, f"count {name} -o new.counts --separator ''") == fix

@@ -78,6 +78,23 @@ def test_a_weight_of_a_domain_that_is_not_named_names_its_files(slmtok, files) -
 def test_a_folder_after_a_colon_is_a_domain_of_its_files(slmtok, files) -> None:
     assert fix_of_line(slmtok, "train lang --vocab 280 -o tok.json --domain en:lang/en") == "--domain 'en=lang/en/**'"
     assert fix_of_line(slmtok, "train lang --vocab 280 -o tok.json --domain en/") == "--domain 'en=en/**'"
+    assert fix_of_line(slmtok, "train lang --vocab 280 -o tok.json --domain en:en/") == "--domain 'en=en/**'"
+
+
+def test_folders_of_a_text_are_its_domains(slmtok, files) -> None:
+    """One domain of all would be what the measure says without it."""
+    Path("lang/one.txt").write_text(STORY)
+    each = [word for name in ("en", "fi", "hi") for word in ("--domain", f"{name}=lang/{name}/**")]
+    for on, named in (
+        ("lang", each),
+        ("./lang/ a.txt", [*each, "--domain", "a=a.txt"]),
+        ("lang/en", ["--domain", "en=lang/en/**"]),
+    ):
+        line = f"eval made.json --by domain {' '.join(f'--on {text}' for text in on.split())}"
+        words = shlex.split(fix_of_line(slmtok, line).removesuffix(", for instance"))
+        assert words == named
+        ran = slmtok(*shlex.split(line), *words)
+        assert ran.code == 0 and "matches no file" not in ran.err
 
 
 @pytest.mark.parametrize(

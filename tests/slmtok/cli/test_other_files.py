@@ -97,8 +97,13 @@ def test_texts_after_one_option(slmtok, here: Path) -> None:
     line = ["eval", "tok.json", "--on", "a.txt"]
     assert fix_of(slmtok(*line, "b.txt")) == "slmtok eval tok.json --on a.txt --on b.txt"
     assert slmtok(*line, "--on", "b.txt").code == 0
+    Path("texts").mkdir()
+    Path("texts/b.txt").write_bytes(Path("b.txt").read_bytes())
+    fix = fix_of(slmtok(*line, "--on", "texts", "--by", "domain"))
+    assert fix == "--domain a=a.txt --domain 'texts=texts/**', for instance"
+    # What was packed is no text, whatever its domains.
     fix = fix_of(slmtok(*line, "--on", "data", "--by", "domain"))
-    assert fix == "--domain a=a.txt --domain 'data=data/**', for instance"
+    assert fix == "name the text that was packed: a.txt"
     assert slmtok(*line, "--by", "domain", "--domain", "a=a.txt").code == 0
 
 
