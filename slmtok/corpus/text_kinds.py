@@ -103,8 +103,11 @@ _MESSAGES_OF_MBOX = _python(
     '.get_body(("plain", "html"))] if part for text in [part.get_content()]]'
 )
 _CELLS_OF_NOTEBOOK = _python(
-    'import json, sys; [print("".join(cell["source"]), end="\\n\\n") for cell in json.load(sys.stdin)["cells"]]'
+    "import json, sys; book = json.load(sys.stdin); "
+    '[print("".join(cell.get("source", cell.get("input", ""))), end="\\n\\n") '
+    'for sheet in book.get("worksheets", [book]) for cell in sheet.get("cells", [])]'
 )
+"""Notebooks before version 4 have sheets, and the text of code as its input."""
 _LINES_OF_SUBTITLES = (
     r"/^\W*[0-9]+\r?$/{N; / --> /d;}; / --> /d; s/\r//g; s/<\/?[a-zA-Z0-9][^<>]*>//g; s/\{\\[^}]*\}//g"
 )
