@@ -156,8 +156,24 @@ NOTEBOOK = Kind("a notebook", "JSON", re.compile(rb"\{"), _CELLS_OF_NOTEBOOK, in
 """It is refused by its name, and not noted."""
 EPUB = Kind("an EPUB book", "tags", re.compile(rb"PK"), _TEXT_OF_EPUB, in_utf_8="")
 """It is refused as an archive."""
+RTF, WORD, OPEN_DOCUMENT = (
+    Kind(name, "markup", re.compile(begin), f"pandoc -f {of} -t plain --wrap=none", in_utf_8="")
+    for name, begin, of in (
+        ("an RTF document", rb"\{\\rtf", "rtf"),
+        ("a Word document", rb"PK", "docx"),
+        ("an OpenDocument file", rb"PK", "odt"),
+    )
+)
+"""They are refused as no text."""
 KINDS = (
     *_MARKUP,
+    Kind(
+        "JSON in JavaScript",
+        "keys",
+        re.compile(rb'window(?:\.\w+)+\s*=\s*(?:\[\s*)?\{\s*"'),
+        "sed -E '1s/^[^=]*= *//; $s/;[[:space:]]*$//'",
+        ".json",
+    ),
     Kind(
         "subtitles (SRT)",
         "time codes",
