@@ -25,8 +25,8 @@ from slmtok.cli.arguments import (
     positional_params,
     value_after,
 )
-from slmtok.cli.output import EACH
-from slmtok.errors import SlmtokError, suggestion
+from slmtok.cli.output import EACH, flag_naming
+from slmtok.errors import SlmtokError, render, suggestion
 from slmtok.files import free_name
 from slmtok.foreign_options import closest
 from slmtok.path_arguments import is_glob
@@ -202,6 +202,8 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
     """The option with the name of the list that was meant; with each of them where none is near."""
     from slmtok.foreign_options import nearest_name, nearest_remark
 
+    if name == "--format" and (text := _text_of_kind(context)):
+        return text
     options = options_by_flag(context.command)
     parts = [part.strip() for part in wrong.value.split(",")]
     if len(parts) > 1 and {*parts} <= {*wrong.names}:
@@ -229,6 +231,24 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
     if meant := closest(wrong.value, wrong.names):
         return f"{name} {meant}"
     return ", or ".join(f"{name} {each}" for each in wrong.names)
+
+
+def _text_of_kind(context: click.Context) -> str | None:
+    """What to do about markup and its like among the files of the command, which no format reads; else None."""
+    from slmtok.corpus.contents import kind_among
+    from slmtok.corpus.formats import not_text
+    from slmtok.corpus.kept_bytes import encoding_of
+    from slmtok.corpus.paths import expand
+    from slmtok.options import ReadOptions
+
+    read = ReadOptions()
+    with suppress(SlmtokError):
+        found = expand([each for each in arguments_of(context) if Path(each).exists()])
+        kind = kind_among([each for each in found if not_text(each) is None], read)
+        if kind and kind.kind.program:
+            told = render(kind.remedy(found, encoding_of(kind.paths, read)), flag_naming)
+            return f"{told.removesuffix(' without --encoding')} without --format"
+    return None
 
 
 def _spellings_in_pairs(name: str, value: str, context: click.Context) -> str:
