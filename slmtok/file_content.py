@@ -63,7 +63,7 @@ _MAGIC_NUMBERS = {
     b"\x93NUMPY": _NUMPY,
     b"\x89HDF": Content("an HDF5 file"),
     **{bytes([0x80, protocol]): _PICKLE for protocol in range(2, 6)},
-    b"{\\rtf": Content("an RTF document"),
+    b"{\\rtf": Content("an RTF document", "save it as plain text in UTF-8 from its program"),
     b"PK\x03\x04": Content("a zip archive", packed=True),
     b"PK\x05\x06": Content("a zip archive", packed=True),
     b"BZh": Content("bzip2 data", packed=True),

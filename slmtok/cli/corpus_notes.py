@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slmtok.cli.noted_kind import noted_kind, remember_kind, text_first
 from slmtok.cli.output import again_with, flag_naming, with_force
 from slmtok.errors import CorpusTooSmall, MissingInput, Setting, render
 from slmtok.files import free_name
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _LIST = "LIST.OF.FILES"
 """Stands in a command line for the words of a list, which the shell replaces."""
-_KIND = "kind of text of the corpus"
 _CAUSE, _SEPARATOR = "list of files", "separator of the text"
 _DOMAINS = "domains without a file"
 _CORPUS, NAMED = "corpus that is read", "corpora that are named"
@@ -57,7 +57,7 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         yield f"{beside.fact}; {again_with(render((beside.exclude,), flag_naming))} to leave {beside.them} out"
     kind = kind_among(found, read)
     if kind:
-        _remember(_KIND, kind)
+        remember_kind(kind)
         told = kind.remedy(found, encoding_of(kind.paths, read))
         yield f"{kind.fact}; {with_force(render(told, flag_naming))}"
     if texts := texts_of_object_among(found, read):
@@ -209,7 +209,7 @@ def remedy_of_carriage_returns() -> str:
     path, head = _file_with(b"\r")
     if _are_records():
         return _IN_RECORDS
-    if first := _text_first():
+    if first := text_first():
         return first
     if path is None:
         return r"sed 's/\r$//' removes those at the ends of lines"
@@ -235,20 +235,13 @@ def remedy_of_marks(number: int, encoding: str) -> str | None:
     found, _ = _corpus()
     if _are_records():
         return _IN_RECORDS
-    if first := _text_first():
+    if first := text_first():
         return first
     if encoding not in ("utf-8", "utf-8-sig") or number <= (len(found) if encoding == "utf-8" else 0):
         return None
     path, _ = _file_with(BOM_UTF8)
     program = r"sed 's/\xef\xbb\xbf//g'"
     return f"{program} removes all of them" if path is None else f"to remove all: {_rewritten(program, path)}"
-
-
-def _text_first() -> str:
-    """What comes before removing characters from text that is more than prose, whose headers count them; else ""."""
-    context = click.get_current_context(silent=True)
-    kind = context.meta.get(_KIND) if context else None
-    return f"first do what the note on {kind.kind.name} says" if kind and kind.kind.program else ""
 
 
 def _corpus() -> tuple[Sequence[str], ReadOptions]:
@@ -336,13 +329,18 @@ def explain_too_small(error: CorpusTooSmall) -> None:
         path, names = found
         error.limit = f"{path} is not UTF-8, and its bytes were kept: it reads as words in {' and in '.join(names)}"
         error.fix = ", or ".join(f"--encoding {name}" for name in names)
-    context = click.get_current_context(silent=True)
-    kind = context.meta.get(_KIND) if context else None
+    context, kind = click.get_current_context(silent=True), noted_kind()
     if kind and len(kind.paths) == len(_corpus()[0]):
+        from slmtok.corpus.kept_bytes import encoding_of
+
         files, read = _corpus()
         rest = error.parts["fix"] or ()
         error.limit = kind.fact
-        error.fix = (*kind.remedy(files, read.encoding), "; or ", *([rest] if isinstance(rest, str) else rest))
+        error.fix = (
+            *kind.remedy(files, encoding_of(kind.paths, read)),
+            "; or ",
+            *([rest] if isinstance(rest, str) else rest),
+        )
     if context and (cause := context.meta.get(_CAUSE)):
         error.limit = f"the lines of {cause[0]} are names of files, and these names were read as text"
         error.fix = cause[1].removesuffix(" --force")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from slmtok.cli.noted_kind import text_first
 from slmtok.cli.output import again_with, with_force
 from slmtok.corpus.contents import head_of
 from slmtok.corpus.encodings import Utf8Evidence, misread_utf_8
@@ -20,6 +21,7 @@ from slmtok.corpus.kept_bytes import (
     first_heads,
     first_not_utf_8,
     in_utf_8,
+    kind_first,
     remedy_without_encoding,
     shown_name,
 )
@@ -151,7 +153,12 @@ def remedy_of_invalid(path: str | None, files: Sequence[str]) -> str:
 
 
 def _remedy(path: str | None, heads: dict[str, bytes], found: dict[str, Utf8Evidence], files: Sequence[str]) -> str:
-    """To name an encoding, unless what is UTF-8 in this file or in another one would be misread."""
+    """To name an encoding, unless what is UTF-8 in this file or in another one would be misread.
+
+    A command that was noted before, for text of another kind than prose, may convert the file too.
+    """
+    if path is not None and text_first() and (first := kind_first(path, files, ReadOptions())):
+        return first
     if path is not None and (remedy := remedy_without_encoding(path, heads, found, files)):
         text = render(remedy, lambda option: flag_of(option.name))
         return with_force(text) if ", and name " in text else text

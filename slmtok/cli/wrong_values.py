@@ -23,7 +23,6 @@ from slmtok.cli.arguments import (
     parameter_name,
     positional,
     positional_params,
-    takes_corpus,
     value_after,
 )
 from slmtok.cli.output import EACH, flag_naming
@@ -203,6 +202,8 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
     """The option with the name of the list that was meant; with each of them where none is near."""
     from slmtok.foreign_options import nearest_name, nearest_remark
 
+    if name == "--format" and (text := _text_of_kind(context)):
+        return text
     options = options_by_flag(context.command)
     parts = [part.strip() for part in wrong.value.split(",")]
     if len(parts) > 1 and {*parts} <= {*wrong.names}:
@@ -213,8 +214,6 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
         return f"{name} {wrong.meant}"
     if (name, wrong.value.removesuffix("s")) == ("--document", "paragraph"):
         return r"--separator '\n\n'"
-    if name == "--format" and (text_of_kind := _text_of_kind(wrong.value, context)):
-        return text_of_kind
     others = [
         each
         for each in (context.command.params if wrong.value else ())
@@ -234,24 +233,22 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
     return ", or ".join(f"{name} {each}" for each in wrong.names)
 
 
-def _text_of_kind(format: str, context: click.Context) -> str:
-    """What makes text of the files of a corpus that are of the kind which a format names, such as HTML; else ""."""
+def _text_of_kind(context: click.Context) -> str | None:
+    """What to do about markup and its like among the files of the command, which no format reads; else None."""
     from slmtok.corpus.contents import kind_among
+    from slmtok.corpus.formats import not_text
     from slmtok.corpus.kept_bytes import encoding_of
     from slmtok.corpus.paths import expand
     from slmtok.options import ReadOptions
 
-    if not takes_corpus(context.command) or not format:
-        return ""
-    try:
-        files, read = expand(positional(context)), ReadOptions()
-        kind = kind_among(files, read)
-    except SlmtokError:
-        return ""
-    if kind is None or not re.search(rf"\b{re.escape(format)}\b", kind.kind.name, re.IGNORECASE):
-        return ""
-    remedy = render(kind.remedy(files, encoding_of(kind.paths, read)), flag_naming)
-    return f"{remedy}, without --format {shlex.quote(format)}"
+    read = ReadOptions()
+    with suppress(SlmtokError):
+        found = expand([each for each in arguments_of(context) if Path(each).exists()])
+        kind = kind_among([each for each in found if not_text(each) is None], read)
+        if kind and kind.kind.program:
+            told = render(kind.remedy(found, encoding_of(kind.paths, read)), flag_naming)
+            return f"{told.removesuffix(' without --encoding')} without --format"
+    return None
 
 
 def _spellings_in_pairs(name: str, value: str, context: click.Context) -> str:

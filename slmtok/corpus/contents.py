@@ -27,7 +27,18 @@ from slmtok.corpus.streams import COMPRESSED, UTF_8, bare_suffix, compression, i
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import template_of
 from slmtok.corpus.text_commands import to_utf_8
-from slmtok.corpus.text_kinds import EPUB, MARKUP_SUFFIXES, NOTEBOOK, KindFound, kind_of, markup_of, remedy_of
+from slmtok.corpus.text_kinds import (
+    EPUB,
+    MARKUP_SUFFIXES,
+    NOTEBOOK,
+    OPEN_DOCUMENT,
+    RTF,
+    WORD,
+    KindFound,
+    kind_of,
+    markup_of,
+    remedy_of,
+)
 from slmtok.corpus.text_kinds import HEAD_BYTES as KIND_BYTES
 from slmtok.corpus.unpacking import decompressed, unpacked
 from slmtok.corpus.windows import check_window
@@ -67,12 +78,14 @@ _EPUB = Content(EPUB.name, "take the text of its pages")
 _OFFICE = {
     "xl/workbook.xml": Content("an Excel workbook", _TABLE),
     ".spreadsheet": Content("an OpenDocument spreadsheet", _TABLE),
-    "word/document.xml": Content("a Word document", _PROSE),
-    ".opendocument.text": Content("an OpenDocument file", _PROSE),
+    "word/document.xml": Content(WORD.name, _PROSE),
+    ".opendocument.text": Content(OPEN_DOCUMENT.name, _PROSE),
     "ppt/presentation.xml": Content("a PowerPoint presentation", _PROSE),
     "epub+zip": _EPUB,
 }
 """Documents that are zip archives: a file in the archive, or the end of its MIME type, and what each is."""
+_PROGRAMS = {kind.name: kind for kind in (RTF, WORD, OPEN_DOCUMENT)}
+"""Documents of prose, which a program makes text of that may not be installed."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
 _OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
@@ -529,7 +542,8 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
         fix = _way_to_read(path, found)
-    if len(found) < number and (content.read_by is None or content in (*_OFFICE.values(), _DOWNLOAD)):
+    is_document = content in _OFFICE.values() or content.name in _PROGRAMS
+    if len(found) < number and (content.read_by is None or is_document or content is _DOWNLOAD):
         globs = dict.fromkeys(map(_glob_of, found))
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))
         fix = (exclude,) if content.read_by is None else (*fix, ", or ", exclude)
@@ -592,6 +606,9 @@ def _way_to_read(path: str, found: Mapping[str, Content]) -> tuple[str | Setting
     content = found[path]
     if content is _EPUB:
         return remedy_of(EPUB, [each for each, what in found.items() if what is _EPUB], [*found])
+    if (kind := _PROGRAMS.get(content.name)) and path != STDIN:
+        made = remedy_of(kind, [each for each, what in found.items() if what == content], [*found])
+        return (*made, f"; or {_PROSE}")
     inner = SUFFIXES_OF_DATA.get(str(content.read_by))
     if inner and path != STDIN and compression(path) != "plain":
         return (decompressed(path, inner),)

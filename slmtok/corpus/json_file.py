@@ -23,6 +23,7 @@ from slmtok.corpus.nested_texts import (
     fix_of_list,
     fix_of_nested,
     fix_of_object,
+    fix_of_parts,
     fix_of_values,
     is_object_of_texts,
 )
@@ -84,7 +85,7 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
                 if absent and any(_has_text(each, template) for each in records):
                     error.fix = absent
                 elif template.is_held_by(record) and any(_has_text(each, template) for each in records):
-                    error.fix = SKIP
+                    error.fix = _fix_of_parts(file, values, record, template)
                     error.fields.pop("meant", None)
                 elif fix := _fix(file, values, record, error, template):
                     error.fix = fix
@@ -102,11 +103,25 @@ def _fix(file: Source, values: list[Any], record: object, error: MalformedRecord
     if template.source is None and _is_texts(values, record, error):
         return fix_of_values(file, template.fields[0])
     is_alone = len(values) == 1 and record is values[0]
-    fix = fix_of_nested(file, ".json", template, record) if is_array else None
+    fix = fix_of_nested(file, ".json", template, record, values[0]) if is_array else None
     fix = fix_of_object(file, template, record) if is_alone else fix
     if fix:
+        # It named a field that is not meant.
+        error.limit = None
         error.fields.pop("meant", None)
     return fix
+
+
+def _fix_of_parts(file: Source, values: list[Any], record: Any, template: Template) -> Message:
+    """What to do about a record whose field has parts or no text: one of an array, of an object's, or one of several.
+
+    Records that follow one another, with line ends in them, have no such command.
+    """
+    if len(values) > 1:
+        return SKIP
+    holders = values[0].items() if isinstance(values[0], dict) else ()
+    holder = next((name for name, held in holders if isinstance(held, list) and record in held), None)
+    return fix_of_parts(file, ".json", template, record, holder)
 
 
 def _is_texts(values: list[Any], record: object, error: MalformedRecord) -> bool:

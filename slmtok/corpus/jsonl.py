@@ -20,7 +20,14 @@ from typing import Any
 
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.jsonl_heads import is_json_object, meant_by_head
-from slmtok.corpus.nested_texts import converted, fix_of_absent, fix_of_list, fix_of_nested, fix_of_other_name
+from slmtok.corpus.nested_texts import (
+    converted,
+    fix_of_absent,
+    fix_of_list,
+    fix_of_nested,
+    fix_of_other_name,
+    fix_of_parts,
+)
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import beginning_of, open_head
 from slmtok.corpus.suffixes import format_of_name
@@ -82,14 +89,15 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
         elif isinstance(record, dict) and (fix := _fix_of_absent(source, options, record)):
             error.fix = fix
         elif template_of(options).is_held_by(record) and _begins_with_text(source, options):
-            error.fix = SKIP
+            error.fix = fix_of_parts(file, _SUFFIX, template_of(options), record)
             error.fields.pop("meant", None)
         elif (name := error.fields.get("meant")) and _begins_with_text(source, options):
             error.limit = f"other records of the file have {options.text_key!r}"
             error.fix = fix_of_other_name(file, options.text_key, str(name))
             error.fields.pop("meant")
         elif isinstance(record, dict) and (fix := fix_of_nested(file, _SUFFIX, template_of(options), record)):
-            error.fix = fix
+            # The limit named a field that is not meant.
+            error.limit, error.fix = None, fix
             error.fields.pop("meant", None)
         raise located(error, source, line=number) from None
 

@@ -9,12 +9,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from slmtok.corpus.contents import head_of
+from slmtok.corpus.contents import head_of, kind_among
 from slmtok.corpus.encodings import Utf8Evidence, utf8_evidence
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, bare_suffix, is_plain
-from slmtok.corpus.text_commands import rewrite
+from slmtok.corpus.text_commands import UTF_8_ELSE, decoder, rewrite
 from slmtok.errors import Message, Setting
 from slmtok.file_content import is_utf_8
 from slmtok.files import free_name
@@ -39,9 +39,19 @@ def kept_bytes_note(files: Sequence[str], read: ReadOptions) -> Message | None:
 
     heads = dict(first_heads(files, read))
     found = evidence_of(heads)
-    remedy = remedy_without_encoding(path, heads, found, files) or encoding_remedy(heads[path])
+    remedy = kind_first(path, files, read) or remedy_without_encoding(path, heads, found, files)
+    remedy = remedy or encoding_remedy(heads[path])
     fact = fact_of_kept_bytes(path, read, found[path])
     return f"{fact}; ", *((remedy,) if isinstance(remedy, str) else remedy)
+
+
+def kind_first(path: str, files: Sequence[str], read: ReadOptions) -> str | None:
+    """What to do about a file that the command for its kind of text makes UTF-8 of; None for another one."""
+    kind = kind_among(files, read)
+    if kind is None or path not in kind.paths or not kind.kind.program or kind.kind.in_utf_8 == "":
+        return None
+    is_converted = encoding_of(kind.paths, read) != UTF_8
+    return f"first do what the note on {kind.kind.name} says" if is_converted else None
 
 
 def first_not_utf_8(files: Sequence[str], read: ReadOptions) -> str | None:
@@ -127,7 +137,7 @@ def conversion_of_others(
     names = {likely_encodings(heads[path]) for path in others[:_MAX_GUESSED]}
     if len(names) != 1 or len(name := names.pop()) != 1:
         return None
-    program = f"python -c {shlex.quote(_TO_UTF_8.format(name[0]))}"
+    program = decoder(f"{UTF_8_ELSE}{name[0]}")
     made = rewrite(files, files, program, f"-utf-8{bare_suffix(files[0])}")
     if made is None or made.more:
         return None
@@ -136,15 +146,13 @@ def conversion_of_others(
 
 _MAX_GUESSED = 8
 """Files whose encoding is looked for, at some milliseconds each."""
-_TO_UTF_8 = (
-    'import sys; data = sys.stdin.buffer.read(); is_utf_8 = data.decode(errors="ignore").encode() == data; '
-    'sys.stdout.buffer.write(data if is_utf_8 else data.decode("{}").encode())'
-)
-"""A program that keeps UTF-8 as it is, so that it may run over files of both kinds."""
 
 
 def encoding_of(paths: Sequence[str], read: ReadOptions) -> str:
-    """The encoding of files: the one that was named, or the only one in which all of them are likely; else UTF-8."""
+    """The encoding of files: the one that was named, or the only one in which those are likely that are not UTF-8.
+
+    UTF-8 where there is none. Behind `UTF_8_ELSE` where other files are UTF-8.
+    """
     if read.encoding != UTF_8:
         return read.encoding
     heads = dict(first_heads(paths[:_MAX_GUESSED], read))
@@ -155,8 +163,10 @@ def encoding_of(paths: Sequence[str], read: ReadOptions) -> str:
     evidence = evidence_of(heads)
     names = {likely_encodings(heads[path]) for path, each in evidence.items() if each.invalid}
     (name, *others), *more = names
-    is_mixed = in_utf_8(evidence) or any(each.is_mixed for each in evidence.values() if each.invalid)
-    return UTF_8 if others or more or is_mixed else name
+    is_mixed = any(each.is_mixed for each in evidence.values() if each.invalid)
+    if others or more or is_mixed:
+        return UTF_8
+    return f"{UTF_8_ELSE}{name}" if in_utf_8(evidence) else name
 
 
 def _counted_first(paths: Sequence[str]) -> str:

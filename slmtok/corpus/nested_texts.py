@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,46 +19,72 @@ from slmtok.corpus.streams import beginning_of, compression, open_head
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
 from slmtok.corpus.text_commands import Source, remedy_through
+from slmtok.corpus.text_paths import TextPath, is_of_ids, literal, path_in, path_of_list, text_function, texts_in
 from slmtok.errors import Setting
 from slmtok.files import free_name
-from slmtok.record_texts import LIKELY_FIELDS, field_of_texts, text_in, text_of_list
+from slmtok.record_texts import LIKELY_FIELDS, field_of_texts
 
 _Remedy: TypeAlias = "tuple[str | Setting, ...]"
 MIN_MEAN_CHARS = 40
 """Settings and messages of programs are shorter than texts."""
 
 
-def fix_of_nested(source: Source, suffix: str, template: Template, record: dict[str, Any]) -> _Remedy | str | None:
+def fix_of_nested(
+    source: Source, suffix: str, template: Template, record: dict[str, Any], rows: Sequence[object] = ()
+) -> _Remedy | str | None:
     """What to do about a field with records, words or ids: a command that makes text of it, or a field of text.
 
     It is a field that was asked for, else one that holds the text of a record without the field. None where no such
     field is meant.
 
-    suffix: of the format: `.jsonl`, `.json` for an array, `.parquet` for a table.
+    suffix: of the format: `.jsonl`, `.json` for an array, `.parquet` for a table. rows: of the array.
     """
     if template.of_listed(record):
         return None
-    record = _with_later_rows(record, source, suffix)
+    record = _with_later_rows(record, rows[:_MAX_ROWS] if suffix != ".jsonl" else _first_rows(source))
     nested = {name: value for name, value in record.items() if isinstance(value, (list, dict))}
     asked = {name: value for name, value in nested.items() if name in template.fields}
     if asked:
-        text = text_in(asked, "row")
-        if text is None or not _is_written_again(source, suffix):
+        path = path_in(asked)
+        if path is None or not _is_written_again(source, suffix):
             texts = [name for name, value in record.items() if isinstance(value, str)]
             return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
         if template.source is not None:
-            texts_of = {name: text for name, value in asked.items() if (text := text_in({name: value}, "row"))}
-            return _as_texts(source, texts_of, suffix=suffix, keeps_others=True)
-        return _as_text(source, template.fields[0], text, suffix)
+            return _as_texts(source, _parts_in(asked), suffix=suffix, keeps_others=True)
+        return _as_texts(source, {template.fields[0]: path._replace(is_partial=True)}, suffix=suffix)
     if paths := _paths_in(template, record):
         if _is_written_again(source, suffix):
             return _as_texts(source, paths, suffix=suffix, keeps_others=template.source is not None)
-        key, path = next(iter(paths.items()))
-        return f"write {path} of each row as a field {key!r} of its own"
+        key, found = next(iter(paths.items()))
+        return f"write row{''.join(f'[{name!r}]' for name in found.names)} of each row as a field {key!r} of its own"
     if template.source is not None or template.fields[0] in record or not _is_written_again(source, suffix):
         return None
-    text = _nested_text(record, nested)
-    return _as_text(source, template.fields[0], text, suffix) if text else None
+    path = _nested_text(record, nested)
+    return _as_texts(source, {template.fields[0]: path}, suffix=suffix) if path else None
+
+
+def _parts_in(values: Mapping[str, Any]) -> dict[str, TextPath]:
+    """The ways to the texts in fields that hold lists or objects, and in other rows a text."""
+    return {
+        name: path._replace(is_partial=True)
+        for name, value in values.items()
+        if isinstance(value, (list, dict)) and (path := path_in({name: value}))
+    }
+
+
+def fix_of_parts(
+    source: Source, suffix: str, template: Template, record: Mapping[str, Any], holder: str | None = None
+) -> _Remedy:
+    """What to do about a record whose text is in a list or an object, and a field of text in other records.
+
+    A command joins the parts; where there are none, such records are skipped. holder: of the records, an object's key.
+    """
+    parts = _parts_in({name: record[name] for name in dict.fromkeys(template.fields)})
+    if not parts or not _is_written_again(source, suffix):
+        return SKIP
+    rows = f"row in json.load(sys.stdin)[{literal(holder)}]" if holder is not None else None
+    keeps_others = template.source is not None
+    return (*_as_texts(source, parts, suffix=suffix, keeps_others=keeps_others, rows=rows), "; or ", *SKIP)
 
 
 def _is_written_again(source: Source, suffix: str) -> bool:
@@ -66,22 +92,32 @@ def _is_written_again(source: Source, suffix: str) -> bool:
     return suffix != ".parquet" or source.path.endswith(suffix)
 
 
-def _with_later_rows(record: dict[str, Any], source: Source, suffix: str) -> dict[str, Any]:
-    """A record whose lists go on with those of the first rows of its file: not each message is written alike."""
+def _with_later_rows(record: dict[str, Any], rows: Iterable[object]) -> dict[str, Any]:
+    """A record with what other rows of its file have: more elements of lists, and values in the place of null.
+
+    Not each message is written alike.
+    """
     lists = {name: [*value] for name, value in record.items() if isinstance(value, list) and value}
-    if not lists or suffix != ".jsonl":
+    nulls = {name: value for name, value in record.items() if value is None}
+    if not (lists or nulls):
         return record
-    for line in beginning_of(source.path, source.encoding, _HEAD_BYTES).splitlines()[:_MAX_LINES]:
-        with suppress(ValueError, RecursionError):
-            row = json.loads(line)
+    for row in rows:
+        if isinstance(row, dict):
             for name, value in lists.items():
-                more = row.get(name) if isinstance(row, dict) else None
+                more = row.get(name)
                 value += more if isinstance(more, list) else []
-    return {**record, **lists}
+            nulls = {name: row.get(name) if value is None else value for name, value in nulls.items()}
+    return {**record, **lists, **nulls}
 
 
-_HEAD_BYTES, _MAX_LINES = 1 << 16, 100
-"""Of a file whose rows hold lists, what is looked at."""
+def _first_rows(source: Source) -> Iterator[object]:
+    for line in beginning_of(source.path, source.encoding, _HEAD_BYTES).splitlines()[:_MAX_ROWS]:
+        with suppress(ValueError, RecursionError):
+            yield json.loads(line)
+
+
+_HEAD_BYTES, _MAX_ROWS = 1 << 16, 100
+"""Of a file whose rows hold lists or null, what is looked at."""
 
 
 def fix_of_absent(source: Source, suffix: str, template: Template, record: Mapping[str, Any]) -> _Remedy | None:
@@ -94,33 +130,39 @@ def fix_of_absent(source: Source, suffix: str, template: Template, record: Mappi
         return None
     if not _is_written_again(source, suffix):
         return SKIP
-    texts = {name: f"'' if row.get({name!r}) is None else row[{name!r}]" for name in absent}
+    texts = {name: f'"" if row.get({literal(name)}) is None else row[{literal(name)}]' for name in absent}
     return (*_as_texts(source, texts, suffix=suffix, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
 
 
 def fix_of_other_name(source: Source, key: str, name: str) -> _Remedy:
     """What to do about a record whose text is in the field `name`, where others have it in `key`."""
-    return (*_as_texts(source, {key: f"row.get({key!r}, row.get({name!r}))"}, keeps_others=True), "; or ", *SKIP)
+    return (
+        *_as_texts(source, {key: f"row.get({literal(key)}, row.get({literal(name)}))"}, keeps_others=True),
+        "; or ",
+        *SKIP,
+    )
 
 
-def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> str | None:
-    """The text in the nested fields of a row, as an expression; None where a field of text is meant instead."""
+def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> TextPath | None:
+    """The way to the text in the nested fields of a row; None where a field of text is meant instead."""
     if any(isinstance(value, str) for value in record.values()):
         # A field of text may be an identifier beside the messages.
         if any(isinstance(record.get(name), str) for name in LIKELY_FIELDS):
             return None
         if likely := {name: value for name, value in nested.items() if _holds_likely(value)}:
-            return text_in(likely, "row")
-        path, text = max(_texts_in(record), key=lambda found: len(found[1]))
-        is_nested = len(path) > 1 or path[-1][1]
-        return _expression(path) if is_nested and len(text) >= MIN_MEAN_CHARS else None
-    return text_in(nested, "row")
+            return path_in(likely)
+        path, text = max(texts_in(record), key=lambda found: len(found[1]))
+        is_nested = not isinstance(record[str(path.names[0])], str)
+        return path if is_nested and len(text) >= MIN_MEAN_CHARS else None
+    return path_in(nested)
 
 
 def fix_of_list(source: Source, suffix: str, key: str, row: list[Any]) -> _Remedy | None:
     """The command that writes rows which are lists of texts or records as records; None for other lists."""
-    text = text_of_list(row, "row")
-    return None if text is None or not _is_written_again(source, suffix) else _as_text(source, key, text, suffix)
+    path = path_of_list(row)
+    if path is None or not _is_written_again(source, suffix):
+        return None
+    return _as_texts(source, {key: path}, suffix=suffix)
 
 
 def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) -> _Remedy | str | None:
@@ -129,8 +171,10 @@ def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) 
     None for other objects, such as settings, and for one whose records have the fields.
     """
     if _is_split(value):
-        rows = "dict(zip(table['columns'], row)) for table in [json.load(sys.stdin)] for row in table['data']"
+        rows = 'dict(zip(table["columns"], row)) for table in [json.load(sys.stdin)] for row in table["data"]'
         return _as_texts(source, {}, keeps_others=True, rows=f"row in ({rows})")
+    if is_of_ids(value):
+        return _fix_of_ids(source, template, next(iter(value.values())))
     for name, held in value.items():
         first = held[0] if isinstance(held, list) and held else None
         if (
@@ -143,8 +187,24 @@ def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) 
         is_meant = name in (*LIKELY_FIELDS, *template.fields) and template.source is None
         if is_meant and column and all(isinstance(each, str) for each in column):
             values = ".values()" if isinstance(held, dict) else ""
-            return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{name!r}]{values}")
+            return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{literal(name)}]{values}")
     return None
+
+
+def _fix_of_ids(source: Source, template: Template, first: object) -> _Remedy | None:
+    """What to do about an object whose keys are ids of texts or records, of which one is given."""
+    path = path_of_list(first) if isinstance(first, dict) else TextPath(())
+    field, text = template.fields[0], first
+    if path is None or (template.source is not None and not template.is_held_by(first)):
+        return None
+    rows = "row in json.load(sys.stdin).values()"
+    if template.is_held_by(first):
+        return _as_texts(source, {}, keeps_others=True, rows=rows)
+    for name in path.names:
+        text = text.get(name) if isinstance(text, dict) and name is not None else None
+    is_text = path.names[-1:] in [(name,) for name in LIKELY_FIELDS]
+    is_text = is_text or (isinstance(text, str) and len(text) >= MIN_MEAN_CHARS)
+    return _as_texts(source, {field: path}, rows=rows) if is_text else None
 
 
 def _is_split(value: Mapping[str, Any]) -> bool:
@@ -158,8 +218,8 @@ def _fix_of_rows(source: Source, name: str, template: Template, first: dict[str,
     """The same for the list `name` of rows, of which one is given."""
     texts = [key for key, value in first.items() if isinstance(value, str)]
     nested = {key: value for key, value in first.items() if isinstance(value, (list, dict))}
-    if template.source is None and (text := _nested_text(first, nested)):
-        return _as_texts(source, {template.fields[0]: text}, rows=f"row in json.load(sys.stdin)[{name!r}]")
+    if template.source is None and (path := _nested_text(first, nested)):
+        return _as_texts(source, {template.fields[0]: path}, rows=f"row in json.load(sys.stdin)[{literal(name)}]")
     is_text = any(key in LIKELY_FIELDS or len(first[key]) >= MIN_MEAN_CHARS for key in texts)
     if not is_text:
         return None
@@ -167,37 +227,11 @@ def _fix_of_rows(source: Source, name: str, template: Template, first: dict[str,
     return template.missing(missing, first, kind="columns").parts["fix"]
 
 
-_PathOfText: TypeAlias = "tuple[tuple[str, bool], ...]"
-"""The fields on the way to a text, and whether each holds a list of what follows."""
-
-
-def _texts_in(record: Mapping[str, Any], before: _PathOfText = ()) -> Iterator[tuple[_PathOfText, str]]:
-    """The texts in a record and in the first elements of its lists, each with its path."""
-    for name, value in record.items():
-        is_list = isinstance(value, list)
-        inner, path = (value[0] if value else None) if is_list else value, (*before, (name, is_list))
-        if isinstance(inner, str) and (not is_list or all(isinstance(each, str) for each in value)):
-            yield path, inner
-        elif isinstance(inner, dict):
-            yield from _texts_in(inner, path)
-
-
-def _expression(path: _PathOfText) -> str:
-    """The text at a path in a row; those of lists are joined."""
-    holder, loops = "row", list[str]()
-    for name, is_list in path:
-        holder += f"[{name!r}]"
-        if is_list:
-            loops.append(f"for part{len(loops) or ''} in {holder}")
-            holder = f"part{len(loops) - 1 or ''}"
-    return f"'\\n'.join({holder} {' '.join(loops)})" if loops else holder
-
-
 _BETWEEN_KEYS = re.compile(r"[.\[\]]+")
 
 
-def _paths_in(template: Template, record: dict[str, Any]) -> dict[str, str]:
-    """The texts that fields such as `text.full` and `text[full]` stand for in other tools, as expressions.
+def _paths_in(template: Template, record: dict[str, Any]) -> dict[str, TextPath]:
+    """The ways that fields such as `text.full` and `text[full]` stand for in other tools.
 
     None where another field of the template is not there either.
     """
@@ -206,22 +240,17 @@ def _paths_in(template: Template, record: dict[str, Any]) -> dict[str, str]:
     return found if len(found) == len({*absent}) else {}
 
 
-def _path_in(field: str, record: dict[str, Any]) -> str | None:
+def _path_in(field: str, record: dict[str, Any]) -> TextPath | None:
     names = [name for name in _BETWEEN_KEYS.split(field) if name]
     value: Any = record
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
-    return "row" + "".join(f"[{name!r}]" for name in names) if isinstance(value, str) else None
+    return TextPath((*names,)) if isinstance(value, str) else None
 
 
 def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
     """Whether a value is a record, or begins with one, that has a field of a usual name for text."""
     return field_of_texts(value if isinstance(value, list) else [value]) is not None
-
-
-def _as_text(source: Source, key: str, text: str, suffix: str) -> _Remedy:
-    """The command that writes records with the expression `text` of each row of `source` as their field `key`."""
-    return _as_texts(source, {key: text}, suffix=suffix)
 
 
 def is_object_of_texts(record: Mapping[str, object]) -> bool:
@@ -236,31 +265,41 @@ def fix_of_values(source: Source, key: str) -> _Remedy:
 
 def _as_records(source: Source, key: str, texts: str) -> _Remedy:
     """The command that writes each text of an expression as a record with the field `key`."""
-    rows = f"({{{key!r}: text}} for text in {texts})"
+    rows = f"({{{literal(key)}: text}} for text in {texts} if isinstance(text, str))"
     program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
 
 
 def _as_texts(
     source: Source,
-    texts: Mapping[str, str],
+    texts: Mapping[str, str | TextPath],
     *,
     suffix: str = ".jsonl",
     keeps_others: bool = False,
     rows: str | None = None,
 ) -> _Remedy:
-    """The same for several fields; `keeps_others` keeps the other fields of a row.
+    """The command that writes records with these texts of each row of `source`, expressions or the ways to them.
 
+    Rows without the text are left out; `keeps_others` keeps the other fields of a row, and all rows.
     suffix: of the format. rows: those of another file.
     """
-    fields = ", ".join([*["**row"] * keeps_others, *(f"{key!r}: {text}" for key, text in texts.items())])
+    calls = {key: text.call() if isinstance(text, TextPath) else text for key, text in texts.items()}
     modules, rows = ("", rows) if rows else _READERS[suffix]
-    program = f"import json, sys{modules}; print(*map(json.dumps, ({{{fields}}} for {rows})), sep=chr(10))"
+    paths = [text for text in texts.values() if isinstance(text, TextPath)]
+    function = f"{text_function(paths)}; " if paths else ""
+    if keeps_others:
+        fields = ", ".join(["**row", *(f"{literal(key)}: {text}" for key, text in calls.items())])
+        records = f"{{{fields}}} for {rows} if isinstance(row, dict)"
+    else:
+        ((key, text),) = calls.items()
+        is_row = "" if paths else " if isinstance(row, dict)"
+        records = f"{{{literal(key)}: found}} for {rows}{is_row} for found in [{text}] if found"
+    program = f"import json, sys{modules}; {function}print(*map(json.dumps, ({records})), sep=chr(10))"
     return converted(source, "text", f"python -c {shlex.quote(program)}")
 
 
 _READERS = {
-    **dict.fromkeys(SUFFIXES["jsonl"], ("", "row in map(json.loads, sys.stdin)")),
+    **dict.fromkeys(SUFFIXES["jsonl"], ("", "row in map(json.loads, filter(str.strip, sys.stdin))")),
     ".json": ("", "row in json.load(sys.stdin)"),
     ".parquet": (
         ", pyarrow.parquet",

@@ -10,7 +10,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,9 +61,37 @@ def rewrite(
         command = f"for each in {' '.join(globs)}; do {written}; done"
         made = [each.removesuffix(shlex.quote(suffix)) + ending for each in globs]
         return Rewrite(command, " ".join(made))
+    if below := _rewrite_below(paths, program, ending, encoding):
+        return below
     path = paths[0]
     target = shlex.quote(free_name(f"{path.removesuffix(_suffix_of(path))}{ending}"))
     return Rewrite(through(program, Source(path, encoding), target), target, len(paths) - 1)
+
+
+def _rewrite_below(paths: Sequence[str], program: str, ending: str, encoding: str) -> Rewrite | None:
+    """The same for files in many folders, which are all files of their suffix below one; None for other files."""
+    suffix = _suffix_of(paths[0])
+    root = os.path.commonpath([path.rpartition("/")[0] for path in paths])
+    if not suffix or root == "/" or len(paths) < 2 or any("\n" in path for path in paths):
+        return None
+    found = list(islice(_files_below(root or ".", suffix), len(paths) + 1))
+    if {*map(os.path.normpath, found)} != {*map(os.path.normpath, paths)}:
+        return None
+    stem, kind = os.path.splitext(ending)  # noqa: PTH122
+    endings = chain([ending], (f"{stem}-{number}{kind}" for number in count(2)))
+    ending = next(each for each in endings if next(_files_below(root or ".", each), None) is None)
+    target = f'"${{each%{shlex.quote(suffix)}}}"{ending}'
+    written = _through(program, Source(paths[0], encoding), '"$each"', target)
+    # All are listed before one is made.
+    listed = f"find {shlex.quote(root or '.')} -type f -name {shlex.quote(f'*{glob.escape(suffix)}')} | sort"
+    named = shlex.quote(f"{glob.escape(root) + '/' if root else ''}**/*{ending}")
+    return Rewrite(f"{listed} | while IFS= read -r each; do {written}; done", named)
+
+
+def _files_below(folder: str, ending: str) -> Iterator[str]:
+    """The files below a folder whose names have an ending, hidden ones too, as `find` lists them."""
+    for root, _, names in os.walk(folder):
+        yield from (os.path.join(root, name) for name in names if name.endswith(ending))  # noqa: PTH118
 
 
 def _free_ending(globs: Sequence[str], suffix: str, ending: str) -> str:
@@ -109,7 +137,7 @@ def to_utf_8(paths: Sequence[str], among: Sequence[str], encoding: str) -> tuple
     among: the files of the corpus.
     """
     paths = paths[:_MAX_CONVERTED]
-    program = _decoder(encoding)
+    program = decoder(encoding)
     made = [free_name(f"{path.removesuffix(_suffix_of(path))}-utf-8{bare_suffix(path)}") for path in paths]
     lines = (through(program, Source(path), shlex.quote(target)) for path, target in zip(paths, made, strict=True))
     repeated = Counter(Path(path).name for path in among)
@@ -127,11 +155,13 @@ def _steps(program: str, encoding: str) -> list[str]:
 
     Python knows the encodings by the names that slmtok takes; iconv has other names.
     """
-    return [program] if encoding in _UTF_8_NAMES else [_decoder(encoding), program]
+    return [program] if encoding in _UTF_8_NAMES else [decoder(encoding), program]
 
 
-def _decoder(encoding: str) -> str:
-    """A program that writes text in `encoding` as UTF-8."""
+def decoder(encoding: str) -> str:
+    """A program that writes text in an encoding as UTF-8."""
+    if encoding.startswith(UTF_8_ELSE):
+        return f"python -c {shlex.quote(_UTF_8_IS_KEPT.format(encoding.removeprefix(UTF_8_ELSE)))}"
     text = f'sys.stdin.buffer.read().decode("{encoding}")'
     # Decoders of UTF-16 whose name has the order of bytes keep the mark.
     if (text_codec(encoding) or "").startswith(("utf-16-", "utf-32-")):
@@ -139,13 +169,23 @@ def _decoder(encoding: str) -> str:
     return f"python -c {shlex.quote(f'import sys; sys.stdout.buffer.write({text}.encode())')}"
 
 
+UTF_8_ELSE = "utf-8, else "
+"""Before the encoding that some of the files are in, where the others are UTF-8, which a command keeps as it is."""
+_UTF_8_IS_KEPT = (
+    'import sys; data = sys.stdin.buffer.read(); is_utf_8 = data.decode(errors="ignore").encode() == data; '
+    'sys.stdout.buffer.write(data if is_utf_8 else data.decode("{}").encode())'
+)
 _UTF_8_NAMES = (UTF_8, "utf-8-sig")
 """A mark at the beginning is no reason to convert what follows."""
 
 
 def without_encoding(encoding: str, before: str = " ") -> tuple[str | Setting, ...]:
     """The end of a remedy that names what a command made of text in `encoding`, which is UTF-8 then."""
-    return () if encoding in _UTF_8_NAMES else (f"{before}without ", Setting("encoding"))
+    return (
+        ()
+        if encoding in _UTF_8_NAMES or encoding.startswith(UTF_8_ELSE)
+        else (f"{before}without ", Setting("encoding"))
+    )
 
 
 def _suffix_of(path: str) -> str:

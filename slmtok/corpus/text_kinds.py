@@ -103,8 +103,11 @@ _MESSAGES_OF_MBOX = _python(
     '.get_body(("plain", "html"))] if part for text in [part.get_content()]]'
 )
 _CELLS_OF_NOTEBOOK = _python(
-    'import json, sys; [print("".join(cell["source"]), end="\\n\\n") for cell in json.load(sys.stdin)["cells"]]'
+    "import json, sys; book = json.load(sys.stdin); "
+    '[print("".join(cell.get("source", cell.get("input", ""))), end="\\n\\n") '
+    'for sheet in book.get("worksheets", [book]) for cell in sheet.get("cells", [])]'
 )
+"""Notebooks before version 4 have sheets, and the text of code as its input."""
 _LINES_OF_SUBTITLES = (
     r"/^\W*[0-9]+\r?$/{N; / --> /d;}; / --> /d; s/\r//g; s/<\/?[a-zA-Z0-9][^<>]*>//g; s/\{\\[^}]*\}//g"
 )
@@ -156,8 +159,24 @@ NOTEBOOK = Kind("a notebook", "JSON", re.compile(rb"\{"), _CELLS_OF_NOTEBOOK, in
 """It is refused by its name, and not noted."""
 EPUB = Kind("an EPUB book", "tags", re.compile(rb"PK"), _TEXT_OF_EPUB, in_utf_8="")
 """It is refused as an archive."""
+RTF, WORD, OPEN_DOCUMENT = (
+    Kind(name, "markup", re.compile(begin), f"pandoc -f {of} -t plain --wrap=none", in_utf_8="")
+    for name, begin, of in (
+        ("an RTF document", rb"\{\\rtf", "rtf"),
+        ("a Word document", rb"PK", "docx"),
+        ("an OpenDocument file", rb"PK", "odt"),
+    )
+)
+"""They are refused as no text."""
 KINDS = (
     *_MARKUP,
+    Kind(
+        "JSON in JavaScript",
+        "keys",
+        re.compile(rb'window(?:\.\w+)+\s*=\s*(?:\[\s*)?\{\s*"'),
+        "sed -E '1s/^[^=]*= *//; $s/;[[:space:]]*$//'",
+        ".json",
+    ),
     Kind(
         "subtitles (SRT)",
         "time codes",

@@ -24,13 +24,15 @@ def invalid_note(counts: PretokenCounts, fix: Message) -> Message:
 
 def _remedy_of_invalid(counts: PretokenCounts) -> Message:
     """What to do about the first file with a byte that is not UTF-8, or the encodings in which it may be."""
-    from slmtok.corpus.kept_bytes import MAX_FILES, evidence_of, first_heads, remedy_without_encoding
+    from slmtok.corpus.kept_bytes import MAX_FILES, evidence_of, first_heads, kind_first, remedy_without_encoding
     from slmtok.corpus.likely_encodings import encoding_remedy
 
     first = first_invalid(counts)
     path = None if first is None else first[0]
     if path is None:
         return encoding_remedy(b"")
+    if counts.options.get("format") == "auto" and (first_of_all := kind_first(path, counts.stats.files, ReadOptions())):
+        return first_of_all
     heads = dict(first_heads([*dict.fromkeys([path, *counts.stats.files[:MAX_FILES]])], ReadOptions()))
     found = remedy_without_encoding(path, heads, evidence_of(heads), counts.stats.files)
     return found or encoding_remedy(head_of(path, ReadOptions(), _HEAD_BYTES))

@@ -72,12 +72,20 @@ def test_all_pages_of_a_folder_are_converted(slmtok, options: list[str]) -> None
     assert texts == [f"    {RUSSIAN} — {RUSSIAN}  \n\n"] * 3
 
 
-def test_pages_in_several_encodings_keep_their_bytes(slmtok) -> None:
-    for name, encoding in (("a.html", "cp1251"), ("b.html", "utf-8")):
+@pytest.mark.parametrize(
+    ("encodings", "made"),
+    [
+        # Files in UTF-8 stay as they are.
+        (("cp1251", "utf-8"), ("utf-8", "utf-8")),
+        (("cp1251", "koi8-r"), ("cp1251", "koi8-r")),
+    ],
+)
+def test_pages_in_several_encodings_keep_their_bytes_or_become_utf_8(slmtok, encodings, made) -> None:
+    for name, encoding in zip(("a.html", "b.html"), encodings, strict=True):
         Path(name).write_bytes(PAGE.replace("&mdash;", "").encode(encoding))
     note = note_with(slmtok("count", "a.html", "b.html", "-o", "a.counts").err, "were read as text; ")
     subprocess.run(["bash", "-c", note.partition(", and name ")[0]], check=True)
-    for name, encoding in (("a-text.txt", "cp1251"), ("b-text.txt", "utf-8")):
+    for name, encoding in zip(("a-text.txt", "b-text.txt"), made, strict=True):
         assert RUSSIAN in Path(name).read_bytes().decode(encoding)
 
 
