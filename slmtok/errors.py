@@ -40,6 +40,18 @@ class Setting:
         return (Setting, (self.name, self.value) if self.has_value else (self.name,))
 
 
+class ShellCommand(str):
+    """A command of a message; `in_python` is what a caller of Python pastes instead."""
+
+    in_python: str
+
+    def __new__(cls, command: str, in_python: str = "") -> ShellCommand:
+        """`in_python` has a default for pickle, which sets it afterwards."""
+        made = super().__new__(cls, command)
+        made.in_python = in_python
+        return made
+
+
 Message: TypeAlias = str | tuple[str | Setting, ...]
 Naming: TypeAlias = Callable[[Setting], str]
 """Writes a setting as the caller knows it."""
@@ -60,9 +72,12 @@ def python_naming(setting: Setting) -> str:
 
 def render(message: Message, naming: Naming = python_naming) -> str:
     """The text of a message."""
-    if isinstance(message, str):
-        return message
-    return "".join(part if isinstance(part, str) else naming(part) for part in message)
+    parts = (message,) if isinstance(message, str) else message
+    return "".join(_of_caller(part, naming) if isinstance(part, str) else naming(part) for part in parts)
+
+
+def _of_caller(text: str, naming: Naming) -> str:
+    return text.in_python if isinstance(text, ShellCommand) and naming is python_naming else text
 
 
 class _Part:
