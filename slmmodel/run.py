@@ -226,7 +226,9 @@ class Run:
         method = chosen_method(chosen, assistant=assistant is not None)
         if assistant is not None:
             if not isinstance(assistant, Run):
-                raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix="slmmodel.load(path)")
+                named = os.fspath(assistant) if isinstance(assistant, str | os.PathLike) else "RUN"
+                fix = f"assistant=slmmodel.load({named!r})"
+                raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix=fix)
             assistant.vocab.require_same(self.vocab, "the assistant", str(assistant.path))
             with eval_mode(self.model), eval_mode(assistant.model):
                 found: Continuation | Sample = assisted(self.model, assistant.model, prompt, chosen)

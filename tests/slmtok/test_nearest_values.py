@@ -87,7 +87,7 @@ def test_a_size_with_a_unit_is_the_number_that_it_spells(tok: slmtok.Tokenizer, 
     with pytest.raises(WrongType, match=r"fix:   vocab_size=280$"):
         slmtok.train("a.txt", vocab_size=size)
     with pytest.raises(WrongType, match=r"fix:   vocab_size=8192$"):
-        slmtok.train("a.txt", vocab_size="1,2")  # type: ignore[arg-type]
+        slmtok.train("a.txt", vocab_size="1,2")
 
 
 @pytest.mark.parametrize("folder", ["models/v1", "my models"])
