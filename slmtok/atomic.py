@@ -31,12 +31,12 @@ from slmtok.errors import (
     OptionError,
     OutputExists,
     Setting,
-    ShellCommand,
     SlmtokError,
     Unreadable,
     WrongType,
 )
 from slmtok.interrupts import at_exit
+from slmtok.shell_commands import ShellCommand
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)

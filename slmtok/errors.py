@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+from slmtok.shell_commands import ShellCommand
+
 _NO_VALUE: Any = object()
 _SHORT_CHARS = 4
 """Characters of a name in which a pair of exchanged letters is no near match."""
@@ -38,18 +40,6 @@ class Setting:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Setting, (self.name, self.value) if self.has_value else (self.name,))
-
-
-class ShellCommand(str):
-    """A command of a message; `in_python` is what a caller of Python pastes instead."""
-
-    in_python: str
-
-    def __new__(cls, command: str, in_python: str = "") -> ShellCommand:
-        """`in_python` has a default for pickle, which sets it afterwards."""
-        made = super().__new__(cls, command)
-        made.in_python = in_python
-        return made
 
 
 Message: TypeAlias = str | tuple[str | Setting, ...]
