@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,6 +14,7 @@ from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
+from slmmodel.foreign_names import READ_OPTIONS
 from slmmodel.notebook import html_table
 from slmmodel.torchrun import is_main
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from slmmodel.run import Run
     from slmtok import Texts, Tokenizer
     from slmtok.errors import Setting
+    from slmtok.options import ReadOptions
 
     Data: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Texts
     """A path or several, of packed data or text; or texts in memory, as `slmtok.Texts(list)`."""
@@ -86,7 +89,7 @@ class TextRun:
         """
         for name in {"ids", "input_ids"} & options.keys():
             fact = f"generate() of text takes a prompt, not {name}"
-            raise WrongType(fact, fix="slmmodel.load(path).generate(ids)")
+            raise WrongType(fact, fix=f"slmmodel.load({os.fspath(self.run.path)!r}).generate(ids)")
         if not isinstance(choices, Iterable):
             fact = f"choices is a list of str, not {type(choices).__name__} {choices!r}"
             raise WrongType(fact, fix=f"choices=[{str(choices)!r}]")
@@ -130,6 +133,9 @@ class TextRun:
 
         data: by default the validation documents of training. scoring: options of `Run.evaluate`; a text has one split.
         """
+        if not scoring.keys() <= signature(type(self.run).evaluate).parameters.keys():
+            # An unknown option is refused before the documents are read.
+            self.run.evaluate(data, **scoring)  # type: ignore[arg-type]
         split = scoring.pop("split", None)
         return self.run.evaluate(self._documents(data, split), **scoring)
 
@@ -289,7 +295,18 @@ def _preset_lengths() -> dict[str, int]:
     return preset_lengths()
 
 
-@explains_settings(_setting_names, _preset_lengths)
+def _reading(option: str, value: object) -> Mapping[str, object]:
+    """The options of reading that a keyword stands for, which may be misspelt or of another library."""
+    from slmtok.errors import Setting, suggestion
+    from slmtok.foreign_options import foreign_option
+
+    if meant := suggestion(option, READ_OPTIONS):
+        return {meant: value}
+    _, fix = foreign_option(option, value, READ_OPTIONS)
+    return {each.name: each.value for each in fix or () if isinstance(each, Setting) and each.has_value}
+
+
+@explains_settings(_setting_names, _preset_lengths, _reading)
 def train(
     data: Data,
     *,
@@ -427,13 +444,28 @@ def _in_texts(sources: Sequence[str]) -> Callable[[Setting], str]:
     return written
 
 
+def _read_options(reading: Mapping[str, Any]) -> ReadOptions:
+    """The options of reading. Of a wrong one, the fix has all of them, as the call takes them."""
+    from slmtok.errors import SlmtokError, render
+    from slmtok.options import ReadOptions, build_options
+
+    def in_call(option: Setting) -> str:
+        return f"reading={ {**others, option.name: option.value} }" if option.has_value else option.name
+
+    try:
+        return build_options(ReadOptions, None, reading)
+    except SlmtokError as error:
+        others = {name: value for name, value in reading.items() if name != error.fields.get("option")}
+        error.fix = render(error.parts["fix"] or "", in_call)
+        raise
+
+
 def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:
     """The corpus of paths, or of texts in memory."""
     from slmmodel.cli.text_source import Corpus
     from slmtok import Texts
     from slmtok.errors import MissingInput as MissingFile
     from slmtok.files import mention_texts
-    from slmtok.options import ReadOptions, build_options
     from slmtok.record_texts import texts_in
     from slmtok.training.texts import encode_texts
 
@@ -451,7 +483,7 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
             limit="a path, a list of paths, or slmtok.Texts",
             fix=f"slmtok.Texts({records or 'list'})",
         )
-    options = build_options(ReadOptions, None, reading)
+    options = _read_options(reading or {})
     try:
         # Of a list, the error names the element, and the fix takes the list.
         each = enumerate(paths) if paths is data else ()

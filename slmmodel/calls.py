@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from slmmodel.errors import Argument, Fix, WrongType, suggestion
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
     FOREIGN_VALUES,
+    READ_OPTIONS,
     SEQUENCES,
     UNITS,
     VOCAB_SIZES,
@@ -23,6 +24,8 @@ from slmmodel.foreign_names import (
 
 MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
+_MAX_SHOWN_WHOLE = 1000
+"""Characters of a path, or of settings, that the fix repeats where it is a whole call."""
 Target = TypeVar("Target", bound=Callable[..., Any])
 
 OF_FILE = "settings=yaml.safe_load(open(%r, encoding='utf-8'))"
@@ -79,8 +82,9 @@ _WITH_NAMED = re.compile(r"but (\d+) positional arguments? \(and .*\) were given
 _METHODS = {"forward": "run.model"}
 """What one calls, for methods whose name one does not write."""
 _PRECISION = "run.precision"
-_OF_TEXT = ("tokenizer", "reading")
-"""Options of `slmmodel.app`, whose calls take text."""
+_PACKED = "leave it out: packed data have a tokenizer"
+Reading: TypeAlias = Mapping[str, object]
+"""Options of slmtok that say how text is read, by name."""
 
 
 def explains_calls(target: Target) -> Target:
@@ -96,14 +100,22 @@ def explains_calls(target: Target) -> Target:
     return target
 
 
+def own_reading(option: str, value: object) -> Reading:
+    """The options of reading that a keyword stands for: itself, or none."""
+    return {option: value} if option in READ_OPTIONS else {}
+
+
 def explains_settings(
-    names: Callable[[], Iterable[str]], lengths: Callable[[], Mapping[str, int]]
+    names: Callable[[], Iterable[str]],
+    lengths: Callable[[], Mapping[str, int]],
+    reading: Callable[[str, object], Reading] = own_reading,
 ) -> Callable[[Target], Target]:
     """As `explains_calls`, for a function with `settings`.
 
-    names: the dotted names of all settings. lengths: `model.seq_len` of each preset.
+    names: the dotted names of all settings. lengths: `model.seq_len` of each preset. reading: the options of reading
+    that a keyword and its value stand for.
     """
-    return lambda target: _explained(target, names, lengths)
+    return lambda target: _explained(target, names, lengths, reading)
 
 
 def written_keywords(**given: object) -> list[str]:
@@ -124,7 +136,10 @@ def _is_literal(value: object) -> bool:
 
 
 def _explained(
-    function: Target, names: Callable[[], Iterable[str]], lengths: Callable[[], Mapping[str, int]] = dict
+    function: Target,
+    names: Callable[[], Iterable[str]],
+    lengths: Callable[[], Mapping[str, int]] = dict,
+    reading: Callable[[str, object], Reading] = own_reading,
 ) -> Target:
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -138,15 +153,19 @@ def _explained(
         parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
         named = [each.name for each in parameters if each.kind != Parameter.VAR_KEYWORD]
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        given = args[1:] if "self" in signature(function).parameters else args
         wrong = {option: value for option, value in keywords.items() if option not in named}
         if wrong and len(named) == len(parameters):
-            raise _unknown_options(name, keywords, named, list(names()), lengths())
+            all_names = list(names())
+            of_text = _of_text(wrong, all_names, reading)
+            path = getattr(args[0], "path", None) if args else None
+            fix = _fix_of_text(name, path, parameters, given, keywords, of_text) if of_text else None
+            raise _unknown_options(name, keywords, named, all_names, lengths(), (of_text if fix else (), fix))
         for option, value in keywords.items():
             # An option of another library for one that is missing.
             if option in FOREIGN_OPTIONS and FOREIGN_OPTIONS[option][0] in set(named) - keywords.keys():
                 raise unknown_option(name, option, value, named)
         shown = ", ".join(each.name + "=" * (each.default is not Parameter.empty) for each in parameters)
-        given = args[1:] if "self" in signature(function).parameters else args
         fix = "give options by name"
         if "missing" in reason:
             fix = f"{_METHODS.get(name, name)}({', '.join(_completed(parameters, given, keywords))})"
@@ -173,10 +192,82 @@ def _completed(
         if each.kind == Parameter.VAR_KEYWORD or (each.name not in values and each.default is not Parameter.empty):
             continue
         value = values.get(each.name)
-        shown = repr(os.fspath(value)) if isinstance(value, os.PathLike) else repr(value)
-        if each.name not in values or not _is_literal(value) or len(shown) > MAX_SHOWN:
-            shown = _EXAMPLES.get(each.name, each.name)
+        shown = _as_argument(each.name, value) if each.name in values else _EXAMPLES.get(each.name, each.name)
         yield f"{each.name}={shown}" if each.kind == Parameter.KEYWORD_ONLY else shown
+
+
+def _as_argument(name: str, value: object) -> str:
+    """An argument as a fix repeats it: an object that is no literal, and a long one, by its name."""
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if value is None:
+        return "None"
+    if _is_tok(value) and name not in _EXAMPLES:
+        return "tok"
+    is_short = len(repr(value)) <= (MAX_SHOWN if isinstance(value, list | tuple) else _MAX_SHOWN_WHOLE)
+    return repr(value) if is_short and _is_literal(value) else _EXAMPLES.get(name, name)
+
+
+def _of_text(
+    wrong: Mapping[str, object], names: Sequence[str], reading: Callable[[str, object], Reading]
+) -> dict[str, Reading]:
+    """The wrong keywords that say how text is read or encoded, each with the options of reading that it stands for."""
+    found: dict[str, Reading] = {}
+    for option, value in wrong.items():
+        if option in ("tokenizer", "reading"):
+            found[option] = value if isinstance(value, Mapping) else {}
+        elif option not in FOREIGN_OPTIONS and not _setting_named(option, value, names):
+            found |= {option: read} if (read := reading(option, value)) else {}
+    return found
+
+
+def _fix_of_text(
+    call: str,
+    path: object,
+    parameters: Sequence[Parameter],
+    given: Sequence[object],
+    keywords: Mapping[str, object],
+    of_text: Mapping[str, Reading],
+) -> str | None:
+    """The call that takes text as the keywords `of_text` say; None for a call that has none. path: of a run."""
+    names = [each.name for each in parameters]
+    values = {**dict(zip(names, given, strict=False)), **keywords}
+    data, read = values.get("data"), {name: value for each in of_text.values() for name, value in each.items()}
+    if call in ("train", "evaluate") and _is_packed(data):
+        return _PACKED if "tokenizer" in of_text else "leave it out: packed data are documents already"
+    if "reading" in names:
+        before = keywords.get("reading")
+        return f"reading={ {**(before if isinstance(before, Mapping) else {}), **read} }"
+    tokenizer = [f"tokenizer={_as_argument('tokenizer', values['tokenizer'])}"] if "tokenizer" in of_text else []
+    own = {name: value for name, value in keywords.items() if name in names and name != "report"}
+    if call == "train" or (call == "load" and tokenizer):
+        words = [*_completed(parameters, given, own)]
+        if call == "train" and not tokenizer:
+            tokenizer = [f"tokenizer={tokenizer_argument(words[0])}"]
+        words += tokenizer + [f"reading={read}"] * bool(read)
+        return f"slmmodel.app.{call}({', '.join(words)})"
+    if call != "evaluate" or not isinstance(path, os.PathLike):
+        return None
+    if data is None:
+        return "leave it out: the documents are read as in training"
+    if not isinstance(data, str | os.PathLike):
+        return "leave it out: texts in memory are documents already" if read else None
+    opened = f"slmmodel.app.load({', '.join([repr(os.fspath(path)), *tokenizer])})"
+    if not read:
+        return f"{opened}.evaluate({', '.join(_completed(parameters, given, own))})"
+    # A run of text takes no options of reading; packed data are cut as they say.
+    numbered = (f"data-{number}" for number in range(2, 1000))
+    folder = next(each for each in ("data", *numbered) if not os.path.lexists(each))
+    packed = ", ".join([_as_argument("data", data), f"{opened}.tokenizer", repr(folder), *written_keywords(**read)])
+    scored = _completed(parameters, [], {**own, "data": folder})
+    return f"slmtok.pack({packed}, val='none'); run.evaluate({', '.join(scored)})"
+
+
+def _is_packed(data: object) -> bool:
+    """Whether data are packed, by their name or their type, for a fix."""
+    if not isinstance(data, str | os.PathLike):
+        return hasattr(data, "vocab")
+    path = os.fspath(data)
+    return path.endswith((".bin", ".npy")) or os.path.isfile(os.path.join(path, "manifest.json"))  # noqa: PTH113, PTH118
 
 
 def _unknown_options(
@@ -185,8 +276,12 @@ def _unknown_options(
     named: Sequence[str],
     names: Sequence[str],
     lengths: Mapping[str, int],
+    of_text: tuple[Collection[str], str | None] = ((), None),
 ) -> WrongType:
-    """The error for the first keyword that a call does not have; the fix of a setting has all those given so."""
+    """The error for the first keyword that a call does not have; the fix of a setting has all those given so.
+
+    of_text: the keywords that say how text is read, and the one fix of all of them.
+    """
     wrong, settings = {name: keywords[name] for name in keywords if name not in named}, keywords.get("settings")
     first, *_ = errors = [unknown_option(call, option, value, named, names) for option, value in wrong.items()]
     for error, (option, value) in zip(errors, wrong.items(), strict=True):
@@ -194,12 +289,16 @@ def _unknown_options(
         if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
             error.fact, error.fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
     parts = [each.parts["fix"] for each in errors if isinstance(each.parts["fix"], tuple)]
+    if len(errors) > 1:
+        first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"
     if len(parts) == len(errors) > 1:
-        first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"
         first.fix = tuple(part for each in parts for part in (*each, " "))[:-1]
-    elif len(errors) > 1:
-        first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"
-        first.fix = "; ".join(f"for {option} {each.fix}" for option, each in zip(wrong, errors, strict=True))
+        return first
+    read, fix_of_text = of_text
+    fixes = {", ".join(read): fix_of_text} if read else {}
+    fixes |= {option: each.fix for option, each in zip(wrong, errors, strict=True) if option not in read}
+    if read or len(fixes) > 1:
+        first.fix = "; ".join(f"for {option} {fix}" if len(fixes) > 1 else f"{fix}" for option, fix in fixes.items())
     return first
 
 
@@ -371,10 +470,11 @@ def unknown_option(
         if call == "evaluate" and option in ("text", "texts"):
             score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
             instead = f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
-        if option in _OF_TEXT and not meant and call.startswith("Shard"):
-            instead = "leave it out: packed data have a tokenizer; slmtok.pack(corpus, tok, folder) packs text"
-        elif option in _OF_TEXT and not meant:
-            instead = f"slmmodel.app.{call}(..., {option}={text}), which takes text; packed data have a tokenizer"
+        if option in ("tokenizer", *READ_OPTIONS) and not meant and call.startswith("Shard"):
+            read = "" if option == "tokenizer" else f", {option}={text}"
+            instead = f"{_PACKED}; slmtok.pack(corpus, tok, folder{read}) packs text"
+        elif option == "tokenizer" and not meant:
+            instead = "leave it out; a run that slmmodel.app.load gave has its tokenizer"
     return WrongType(
         f"{call}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else ""),
         limit=f"options: {', '.join(known)}",

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType
+from slmmodel.sizes import parse_count, parse_share
 
 MIN_RESAMPLES = 100
 """Fewer resamples have no 2.5 % tails to read an interval of 95 % from; of one resample its width is 0."""
@@ -135,15 +136,22 @@ def check_utf8(path: str | os.PathLike[str]) -> None:
         ) from None
 
 
-def check_int(name: str, value: object, least: int | None = 0, example: int = 1) -> int:
+def check_int(
+    name: str, value: object, least: int | None = 0, example: int = 1, whole: tuple[int, str] | None = None
+) -> int:
     """`value` as an int from `least` up, or any; `bool` and `float` are none.
 
-    `example` is in the fix for a value that stands for no integer. Raises `WrongType`, `OptionError`.
+    `example` is in the fix for a value that stands for no integer. whole: (number, unit) of which a share such as 0.5
+    is meant. Raises `WrongType`, `OptionError`.
     """
     number = _integer(value)
     if number is None:
-        meant = int_meant(value, example, least or 0)
-        raise WrongType(f"{name} must be an integer, not {_described(value)}", fix=f"{name}={meant}")
+        meant, limit = int_meant(value, example, least or 0), None
+        if whole:
+            number, unit = whole
+            limit, share = f"a number of {unit}, not a share of {number}", parse_share(str(value))
+            meant = max(round(share * number), least or 0) if share is not None and 0 < share < 1 else meant
+        raise WrongType(f"{name} must be an integer, not {_described(value)}", limit=limit, fix=f"{name}={meant}")
     if least is not None and number < least:
         raise OptionError(f"{name} is {number}", limit=f"{least} or more", fix=f"{name}={least}, or more", option=name)
     return number
@@ -245,9 +253,9 @@ def int_meant(value: object, example: int = 1, least: int = 0) -> int:
 
 
 def _spelled(value: object) -> int | None:
-    """The integer that a text such as `128` or a float such as 128.0 stands for; None for others."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal():
-        return int(value)
+    """The integer that a text such as `128` or `0.5k`, or a float such as 128.0, stands for; None for others."""
+    if isinstance(value, str):
+        return parse_count(value)
     return int(value) if isinstance(value, float) and value.is_integer() else None
 
 

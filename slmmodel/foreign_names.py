@@ -118,6 +118,13 @@ FOREIGN_PRESETS = {
 }
 """Models of other trainers whose names have no size, in lower case, each with its parameters."""
 
+READ_OPTIONS = (
+    *("format", "encoding", "document", "separator", "text_key", "text_template", "skip_malformed", "exclude"),
+    *("domains", "sample", "max_doc_chars", "max_docs", "max_bytes", "max_chars", "max_doc_bytes", "streaming"),
+    "cache_dir",
+)
+"""Options of slmtok that say how text is read; its `seed` is another one here."""
+
 _TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
 FOREIGN_BUDGETS = {
     **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},

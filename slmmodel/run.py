@@ -226,7 +226,9 @@ class Run:
         method = chosen_method(chosen, assistant=assistant is not None)
         if assistant is not None:
             if not isinstance(assistant, Run):
-                raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix="slmmodel.load(path)")
+                named = os.fspath(assistant) if isinstance(assistant, str | os.PathLike) else "RUN"
+                fix = f"assistant=slmmodel.load({named!r})"
+                raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix=fix)
             assistant.vocab.require_same(self.vocab, "the assistant", str(assistant.path))
             with eval_mode(self.model), eval_mode(assistant.model):
                 found: Continuation | Sample = assisted(self.model, assistant.model, prompt, chosen)
@@ -330,13 +332,15 @@ class Run:
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
         check_run(self.folder, data, stateful)
         config = self.model.config
-        length = None if seq_len is None else check_int("seq_len", seq_len, 1, example=config.seq_len)
+        trained = config.seq_len
+        length = None if seq_len is None else check_int("seq_len", seq_len, 1, trained, (trained, "ids"))
+        window = check_seq_len(config, length)
         return score(
             self.model,
             data,
             self.vocab,
-            seq_len=check_seq_len(config, length),
-            stride=None if stride is None else check_int("stride", stride, 1),
+            seq_len=window,
+            stride=None if stride is None else check_int("stride", stride, 1, window // 2, (window, "ids")),
             stateful=stateful,
             batch_size=None if batch_size is None else check_int("batch_size", batch_size, 1),
         )

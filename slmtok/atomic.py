@@ -25,8 +25,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slmtok.checks import check_output_name, refuse_home
-from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
+from slmtok.errors import (
+    DiskFull,
+    MissingInput,
+    OptionError,
+    OutputExists,
+    Setting,
+    SlmtokError,
+    Unreadable,
+    WrongType,
+)
 from slmtok.interrupts import at_exit
+from slmtok.shell_commands import ShellCommand
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -295,7 +305,9 @@ def _check_target(path: Path, *, force: bool, option: str) -> None:
         raise OutputExists(f"output {name!r} exists", fix=fix, path=name)
     if not path.parent.is_dir():
         fact = f"no folder {str(path.parent)!r} for the output {path.name!r}"
-        raise MissingInput(fact, fix=f"mkdir -p {shlex.quote(str(path.parent))}", path=str(path.parent))
+        folder = str(path.parent)
+        in_python = f"pathlib.Path({folder!r}).mkdir(parents=True)"
+        raise MissingInput(fact, fix=ShellCommand(f"mkdir -p {shlex.quote(folder)}", in_python), path=folder)
 
 
 def _refuse_inputs(paths: list[Path], inputs: Iterable[_Path], option: str) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_rows
+from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
@@ -132,14 +133,12 @@ def _mention(name: str, *value: int) -> Setting | str:
 
 
 def integer_meant(value: object) -> int | None:
-    """The integer that a float or a string spells; of several, the largest: slices of it are the others."""
+    """The integer that a float or a text such as `0.4k` spells; of several, the largest: slices of it are others."""
     if isinstance(value, (list, tuple)):
         return max((each for each in value if type(each) is int), default=None)
     if isinstance(value, float) and (value.is_integer() or 2 <= value < U64):
         return int(value)
-    if isinstance(value, str) and (found := _NUMBER.fullmatch(value)):
-        return int(found[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
-    return None
+    return parse_size(value) if isinstance(value, str) else None
 
 
 def _end_meant(value: object) -> int | None:
@@ -158,8 +157,6 @@ def text_as_slice(text: str) -> slice | None:
 
 
 _SLICE = re.compile(r"\[?\s*(\d{0,18})\s*:\s*(\d{0,18})\s*\]?", re.ASCII)
-_NUMBER = re.compile(r"(\d[\d,_]{0,18})([kKmM]?)", re.ASCII)
-"""`8192`, `32,000`, `32_000` and `32k`."""
 
 
 Item = TypeVar("Item")

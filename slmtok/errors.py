@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+from slmtok.shell_commands import ShellCommand
+
 _NO_VALUE: Any = object()
 _SHORT_CHARS = 4
 """Characters of a name in which a pair of exchanged letters is no near match."""
@@ -60,9 +62,12 @@ def python_naming(setting: Setting) -> str:
 
 def render(message: Message, naming: Naming = python_naming) -> str:
     """The text of a message."""
-    if isinstance(message, str):
-        return message
-    return "".join(part if isinstance(part, str) else naming(part) for part in message)
+    parts = (message,) if isinstance(message, str) else message
+    return "".join(_of_caller(part, naming) if isinstance(part, str) else naming(part) for part in parts)
+
+
+def _of_caller(text: str, naming: Naming) -> str:
+    return text.in_python if isinstance(text, ShellCommand) and naming is python_naming else text
 
 
 class _Part:

@@ -113,13 +113,23 @@ def _differences(settings: Settings, data: RunData | None, run: RunFolder) -> li
     with suppress(SlmmodelError):
         config, _ = resolve(settings, run.vocab, int(run.result.get("tokens", 0)), "cpu")
         wrong = configs.contradictions(settings, config, run.config)
-        found += [f"{name} {now}, in the run {old}" for name, now, old in wrong if not name.startswith("run.budget.")]
+        found += [
+            f"{name} {_shown(now)}, in the run {_shown(old)}"
+            for name, now, old in wrong
+            if not name.startswith("run.budget.")
+        ]
     with suppress(SlmmodelError):
         opened = data or open_packed_data(settings, run.config)
         now = {"fingerprint": opened.vocab.fingerprint, "data": opened.train.digest}
         now |= {} if opened.val is None else {"val": opened.val.digest}
         found += [FINGERPRINT_FIELDS[name][1] for name, value in now.items() if run.fingerprint.get(name) != value]
     return found
+
+
+def _shown(value: object) -> str:
+    r"""A value of a setting: a text with a backslash or white space as in Python, since `\n` may be either."""
+    is_plain = not isinstance(value, str) or (value.split() == [value] and "\\" not in value)
+    return str(value) if is_plain else repr(value)
 
 
 def locate_run(
@@ -338,7 +348,7 @@ def configure(
     if wrong:
         name, now, recorded = wrong[0]
         raise OptionError(
-            f"{name}={now} contradicts the run, which has {recorded}",
+            f"{name}={_shown(now)} contradicts the run, which has {_shown(recorded)}",
             limit=f"what differs: {', '.join(item[0] for item in wrong)}",
             names=[item[0] for item in wrong],
             fix=("leave it out, another ", Argument("output"), ", or ", Argument("force", True), " to train again"),

@@ -106,7 +106,7 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr.x": 1}}), "write optim.lr"),
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"schedule.x": 1}}), "remove it"),
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr_rate": 1}}), "write optim.lr"),
-    (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load(path).generate(ids)"),
+    (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load('run').generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
     (
         lambda: slmmodel.load("run").generate([1], do_sample=True, num_beams=4),

@@ -358,6 +358,14 @@ def test_a_separator_that_cuts_no_file_is_warned_of(place: Path, small: dict[str
     assert warned[0].filename == __file__
 
 
+def test_escapes_and_the_characters_that_they_stand_for_are_told_apart(place: Path, small: dict[str, Any]) -> None:
+    call = {"tokenizer": place / "tok.json", "progress": False, **small}
+    with pytest.warns(UserWarning, match="occurs nowhere"):
+        app.train(place / "text.txt", reading={"separator": r"\n"}, **call)
+    with pytest.raises(OutputExists, match=r"data\.read\.separator '\\n', in the run '\\\\n'"):
+        app.train(place / "text.txt", reading={"separator": "\n"}, **call)
+
+
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of open(...).read() in the fix
 def test_bytes_that_are_not_utf_8_are_warned_of(place: Path, small: dict[str, Any]) -> None:
     text = place / "latin.txt"

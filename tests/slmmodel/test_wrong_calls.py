@@ -263,3 +263,21 @@ def test_the_name_of_a_column_is_no_tensor(inside: Path) -> None:
         with pytest.raises(WrongType, match=r"^ids are a dict of columns\n") as caught:
             run.model(whole)
         assert torch.equal(run.model(eval(str(caught.value.fix), {"batch": whole, "torch": torch})).logits, expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "stride"), [(0.5, 16), ("25%", 8), (1.5, 16), ("half", 16), (0.001, 1), ("0.01k", 10), ("8", 8)]
+)
+def test_a_share_of_a_window_is_its_number_of_ids(inside: Path, given: Any, stride: int) -> None:
+    """A stride of one id, the least, would score a window for each id."""
+    run = slmmodel.load("run")
+    with pytest.raises(WrongType, match=r"limit: a number of ids, not a share of 32\n") as caught:
+        run.evaluate("data", stride=given)
+    assert caught.value.fix == f"stride={stride}"
+    assert fix_of(lambda: run.evaluate("data", seq_len=16, stride=0.5)) == "stride=8"  # type: ignore[arg-type]
+    assert fix_of(lambda: run.evaluate("data", seq_len=0.5)) == "seq_len=16"  # type: ignore[arg-type]
+
+
+def test_a_number_with_a_unit_is_what_it_spells(inside: Path) -> None:
+    run = slmmodel.load("run")
+    assert fix_of(lambda: run.generate([1], max_new_tokens="0.02k")) == "max_new_tokens=20"  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from pasting import pasted
 
 import slmtok
 from slmtok.compat import as_hf
-from slmtok.errors import SlmtokError, UnknownName, UnknownSpecial, WrongType
+from slmtok.errors import MissingInput, SlmtokError, UnknownName, UnknownSpecial, WrongType
 from slmtok.formats.export import export
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
@@ -78,3 +80,20 @@ def test_names_of_counters_on_counts(tok: slmtok.Tokenizer) -> None:
         with pytest.raises(AttributeError, match=" has it") as caught:
             getattr(counts, name)
         assert eval(str(caught.value).partition("; ")[2].removesuffix(" has it"), {"counts": counts})
+
+
+@pytest.mark.parametrize("size", ["0.28k", "2.8e2", "0.28 K", "280"])
+def test_a_size_with_a_unit_is_the_number_that_it_spells(tok: slmtok.Tokenizer, size: Any) -> None:
+    with pytest.raises(WrongType, match=r"fix:   vocab_size=280$"):
+        slmtok.train("a.txt", vocab_size=size)
+    with pytest.raises(WrongType, match=r"fix:   vocab_size=8192$"):
+        slmtok.train("a.txt", vocab_size="1,2")
+
+
+@pytest.mark.parametrize("folder", ["models/v1", "my models"])
+def test_a_missing_folder_is_made_in_python(tok: slmtok.Tokenizer, folder: str) -> None:
+    """`mkdir -p` of the command line is no call."""
+    with pytest.raises(MissingInput, match=rf"^no folder '{folder}'") as caught:
+        tok.save(f"{folder}/tok.json")
+    eval(str(pickle.loads(pickle.dumps(caught.value)).fix), {"pathlib": pathlib})
+    tok.save(f"{folder}/tok.json")

@@ -298,7 +298,9 @@ def test_counts_in_memory_without_an_output(tok: slmtok.Tokenizer, by_name: bool
     assert refused(lambda: merge(counts[0]), WrongType) == "counts.save('all-2.counts')"
 
 
-@pytest.mark.parametrize(("share", "n_vocab"), [(0.99, 277), ("99%", 277), (0.5, 272), (276.5, 276), ("276", 276)])
+@pytest.mark.parametrize(
+    ("share", "n_vocab"), [(0.99, 277), ("99%", 277), (0.5, 272), (276.5, 276), ("276", 276), ("0.276k", 276)]
+)
 def test_a_share_of_the_ids(tok: slmtok.Tokenizer, share: Any, n_vocab: int) -> None:
     fix = refused(lambda: slmtok.prune(tok, unused_on="a.txt", keep=share), WrongType)
     assert slmtok.prune(tok, unused_on="a.txt", **options(fix)).tokenizer.n_vocab == n_vocab
