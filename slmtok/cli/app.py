@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -37,6 +38,7 @@ from slmtok.cli.output import (
     write_text,
 )
 from slmtok.cli.unknown_commands import unknown_command
+from slmtok.cli.unquoted import with_quotes
 from slmtok.interrupts import STOP_SIGNALS, exit_if_importing, exits_on_interrupt
 
 if TYPE_CHECKING:
@@ -186,8 +188,15 @@ class App(NamedTuple):
             if is_own
             else self.policy.translate(caught) or system_errors.system_error(caught, self.package, settings.written)
         )
+        # What is wrong is said, also where its remedy cannot be checked.
         with suppress(Exception):
-            # What is wrong is said, also where its remedy cannot be checked.
+            quoted = self._with_quotes(error, name, arguments)
+            if quoted != arguments:
+                refusal, arguments = self._refusal(quoted), quoted
+                if refusal is None:
+                    error.fix = shlex.join([self.name, *quoted])
+                error = refusal or error
+        with suppress(Exception):
             check_fix(error, self._program, arguments, *([self.other._program] if self.other else []))
         flags = self._flags(name)
         if not self.reports(errors.error_text(error, flags)):
@@ -202,6 +211,27 @@ class App(NamedTuple):
                 streams.discard_stdout()
         errors.print_error(error, flags)
         return self.policy.exit_status(error)
+
+    def _with_quotes(self, error: Any, name: str, arguments: Sequence[str]) -> Sequence[str]:
+        """The words of a line with each name with a space as one, where an error is of the line or of such a word."""
+        if name not in self.commands:
+            return arguments
+        words = [arguments[0], *with_quotes(arguments[1:], self.command(name))]
+        # The first word of a name may stand in `--on=My`.
+        apart = [word for word in arguments if word not in words]
+        parts = [*apart, *(word.partition("=")[2] for word in apart if "=" in word)]
+        is_named = any(word == error.fields.get("path") or repr(word) in error.fact for word in parts)
+        return words if is_named or (parts and self._refusal(arguments)) else arguments
+
+    def _refusal(self, arguments: Sequence[str]) -> Exception | None:
+        """The error of a command line that is refused before it runs."""
+        try:
+            self.parse(arguments)
+        except click.ClickException as error:
+            return errors.usage_error(error, f"{self.name} {_name(arguments)}")
+        except self.policy.own as error:
+            return error
+        return None
 
     def _flags(self, name: str) -> frozenset[str]:
         """The flags of a command; none where it is unknown, or its import was what failed."""

@@ -78,8 +78,7 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
     if not isinstance(line, str):
         return
     _check_line(error, line, program, given, *others)
-    # The errors of `slmmodel` have parts of the same kinds.
-    fix = error.parts["fix"] if isinstance(error, SlmtokError) else error._fix
+    fix = error.parts["fix"]
     parts: Any = (fix,) if isinstance(fix, str) else fix
     if (free := _with_free_names(parts)) != parts:
         error.fix = free

@@ -231,7 +231,7 @@ def _with_quotes(context: click.Context) -> str | None:
     if not taken or "TEXT" not in str(taken[-1].metavar) or taken[-1].nargs == -1:
         return None
     text = positional(context)[len(taken) - 1 :]
-    if any(map(os.path.exists, text)) and not os.path.exists(" ".join(text)):  # noqa: PTH110
+    if any(map(os.path.exists, text)):
         # Names of files are not words of one.
         return None
     return line_without(text, context, " ".join(text))

@@ -53,6 +53,8 @@ YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORE
 """Values of other tools for a flag, such as the spelling of a special token; the group is a no."""
 _FIRST_PART, _LAST_PART = re.compile(r"\d+(\.\d+)?", re.ASCII), re.compile(r"\d{3}", re.ASCII)
 _UNIT = re.compile(r"([kmgt]i?)?b|[kmgt%]", re.IGNORECASE)
+_UNIT_OF_TIME = re.compile(r"s|sec(?:ond)?s?|min(?:ute)?s?|h|hrs?|hours?|d|days?", re.IGNORECASE)
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
 """A number in a list."""
 
@@ -255,18 +257,59 @@ def _refuse_assignment(ctx: click.Context, args: Sequence[str]) -> None:
 
 
 def _refuse_divided_number(ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuses `--bytes 2 MB` and `--vocab 32 000`, whose second word would be an argument."""
-    flags, kept = options_by_flag(ctx.command), list(args)
+    """Refuses `--bytes 2 MB`, `--vocab 32 000` and `--budget time=2 min`, whose further words would be arguments.
+
+    Raises the error of the number without its space where the option does not take it.
+    """
+    options, kept = options_by_flag(ctx.command), list(args)
     wrong: list[str] = []
     # From the end, so that places before stay.
-    for at, (flag, number, rest) in reversed([*enumerate(zip(args, args[1:], args[2:], strict=False), 1)]):
-        is_thousands = _LAST_PART.fullmatch(rest) and (len(number) < 3 or rest == "000")
-        is_rest = _UNIT.fullmatch(rest) or (takes_corpus(ctx.command) and is_thousands)
-        if flag in flags and _FIRST_PART.fullmatch(number) and is_rest and not os.path.exists(rest):  # noqa: PTH110
-            kept[at : at + 2] = [number + rest]
-            wrong = [flag, number, rest]
+    for at, (before, word) in reversed([*enumerate(pairwise(["", *args]))]):
+        flag, value = word.split("=", 1) if word[:2] == "--" and "=" in word else (before, word)
+        option = options.get(flag)
+        more = [] if option is None or option.is_flag else _rest_of_number(value, args[at + 1 :], option, ctx)
+        if option is not None and more:
+            joined = _without_spaces(value, more)
+            option.type.convert(joined, option, ctx)
+            kept[at : at + 1 + len(more)] = [word.removesuffix(value) + joined]
+            wrong = [flag, value, *more]
     if wrong:
         _refuse(f"{' '.join(wrong)}: the number has a space in it", ctx, wrong[0], kept)
+
+
+def _rest_of_number(value: str, following: Sequence[str], option: click.Option, ctx: click.Context) -> list[str]:
+    """The words behind the value of an option that belong to its number: a unit, or three digits; several of a time."""
+    _, equals, number = value.rpartition("=")
+    words = [*takewhile(lambda word: not os.path.exists(word), following)]  # noqa: PTH110
+    takes_pair = "=" in str(option.metavar)
+    if not words or not _FIRST_PART.fullmatch(number) or bool(equals) != takes_pair:
+        return []
+    is_time = takes_pair and _UNIT_OF_TIME.fullmatch(words[0])
+    may_be_thousands = takes_pair or takes_corpus(ctx.command)
+    is_thousands = may_be_thousands and _LAST_PART.fullmatch(words[0]) and (len(number) < 3 or words[0] == "000")
+    if not (is_time or is_thousands or _UNIT.fullmatch(words[0])):
+        return []
+    if is_thousands:
+        return [*takewhile(_LAST_PART.fullmatch, words)]
+    end = 1
+    while is_time and _FIRST_PART.fullmatch("".join(words[end : end + 1])):
+        if not _UNIT_OF_TIME.fullmatch("".join(words[end + 1 : end + 2])):
+            break
+        end += 2
+    return words[:end]
+
+
+def _without_spaces(value: str, more: Sequence[str]) -> str:
+    """A number in one word; a time in one unit, as `s`, `min`, `h` or `d`."""
+    name, equals, number = value.rpartition("=")
+    if not equals or not _UNIT_OF_TIME.fullmatch(more[0]):
+        return "".join([value, *more])
+    numbers = [number, *more[1::2]]
+    units = ["min" if unit[0] in "mM" else unit[0].lower() for unit in more[::2]]
+    if len(units) == 1:
+        return f"{name}={number}{units[0]}"
+    seconds = sum(float(each) * _SECONDS[unit] for each, unit in zip(numbers, units, strict=True))
+    return f"{name}={seconds:g}s"
 
 
 def _refuse_divided_list(ctx: click.Context, args: Sequence[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from slmmodel.checks import missing_path
@@ -52,3 +54,25 @@ def test_a_path_of_windows(tmp_path, monkeypatch):
     (tmp_path / "texts" / "a.txt").write_text("a cat")
     error = missing_path("texts\\a.txt", "name another")
     assert error.fix == "'texts/a.txt'" and "'/' divides folders here" in error.fact
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    {
+        # Without the rule, the fix was to train for 20 ids.
+        "--budget tokens=20 K": "slm train data -o new --budget tokens=20K",
+        "--budget=tokens=20 M": "slm train data -o new --budget=tokens=20M",
+        "--budget tokens=2 000 000": "slm train data -o new --budget tokens=2000000",
+        "--budget bytes=2 MB": "slm train data -o new --budget bytes=2MB",
+        "--budget time=2 min": "slm train data -o new --budget time=2min",
+        "--budget time=2 Minutes": "slm train data -o new --budget time=2min",
+        "--budget time=1 hour 30 min": "slm train data -o new --budget time=5400s",
+        "--set run.batch_tokens=32 K": "slm train data -o new --set run.batch_tokens=32K",
+        "--budget 20 K": "use --budget 'tokens=20 K'",
+    }.items(),
+)
+def test_a_number_and_its_unit_are_one_word(slm, tmp_path, words, fix):
+    (tmp_path / "data").mkdir()
+    assert f"  fix:   {fix}\n" in slm("train", "data", "-o", "new", *words.split(), code=2).err
+    # The line is sound but for the data, which are none.
+    assert fix.startswith("use ") or "data" in slm(*shlex.split(fix)[1:], code=1).err.splitlines()[0]

@@ -421,4 +421,4 @@ def test_separator_that_is_empty_is_one_that_occurs(slmtok) -> None:
         ("b.txt", rest),
         ("r.jsonl", "leave --separator out: a record is a document"),
     ):
-        assert fix_of(slmtok, f"count {name} -o new.counts --separator ''") == fix
+        assert fix_of_line(slmtok, f"count {name} -o new.counts --separator ''") == fix

@@ -130,3 +130,16 @@ def test_a_program_behind_the_program(slmtok, here, line, fix):
 def test_signs_between_thousands(slmtok, here, option, value, fix):
     size = [] if option == "--vocab" else ["--vocab", "280"]
     assert fix_of(slmtok("train", "a.txt", *size, option, value, "-o", "t.json"), 2) == fix
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "train a.txt --vocab 4 K -o v.json": "--vocab 4000, or --vocab 4096",
+        "train a.txt --vocab=4 K -o v.json": "--vocab 4000, or --vocab 4096",
+        "count a.txt --max-bytes=2 MB -o x": "slmtok count a.txt --max-bytes=2MB -o x",
+        "train a.txt --vocab 1 000 000 -o v.json": "slmtok train a.txt --vocab 1000000 -o v.json",
+    }.items(),
+)
+def test_a_number_and_its_unit_are_one_word(slmtok, here, line, fix):
+    assert fix_of(slmtok(*shlex.split(line)), 2) == fix
