@@ -39,7 +39,6 @@ from slmtok.cli.repairs import (
     without_one,
     without_quotes,
 )
-from slmtok.errors import SlmtokError
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 from slmtok.files import free_name
 

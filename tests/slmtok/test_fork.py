@@ -49,7 +49,7 @@ def run_child(work: Callable[[], bool]) -> int:
 def test_fork_while_another_thread_encodes() -> None:
     tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=300, min_count=1, allow_smaller=True)
     expected = tok.encode_list(TEXT)
-    stop, rounds = threading.Event(), []
+    stop, rounds = threading.Event(), list[None]()
 
     def encode() -> None:
         while not stop.is_set():
@@ -97,7 +97,8 @@ import os, sys, threading, time
 import slmtok
 tok = slmtok.load(sys.argv[1])
 call = getattr(tok, sys.argv[2])
-argument = {"encode": "the cat", "encode_with_offsets": "the cat", "decode": [100, 101]}.get(sys.argv[2], ["the cat"] * 3)
+given = {"encode": "the cat", "encode_with_offsets": "the cat", "decode": [100, 101]}
+argument = given.get(sys.argv[2], ["the cat"] * 3)
 threads = [threading.Thread(target=lambda: [call(argument) for _ in range(200)], daemon=True) for _ in range(3)]
 for thread in threads:
     thread.start()

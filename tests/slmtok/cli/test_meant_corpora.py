@@ -85,7 +85,7 @@ def test_a_file_for_validation_is_named_in_the_corpus(slmtok, domains, corpus: s
 @pytest.mark.parametrize("rule", ["files:zh/*.txt", "files:./zh/*.txt", "files:zh", "zh"])
 def test_files_for_validation_are_named_in_the_corpus(slmtok, domains, rule: str) -> None:
     assert slmtok(*shlex.split(TRAIN)).code == 0
-    _, *words = shlex.split(fix_of(slmtok, f"pack fi -t tok.json --val '{rule}' -o packed"))
+    _, *words = shlex.split(fix_of_line(slmtok, f"pack fi -t tok.json --val '{rule}' -o packed"))
     ran = slmtok(*words, "--json")
     assert ran.json["result"]["splits"]["val"]["bytes"] == sum(each.stat().st_size for each in Path("zh").iterdir())
 
