@@ -311,7 +311,7 @@ def _is_meant(name: str) -> bool:
     """Whether a name is that of a setting, or a misspelling of one."""
     is_inside = name.partition(".")[0] in _SECTIONS
     ours = [*OPTIONS, _PRESET]
-    return is_inside or any(option.endswith(f".{name}") for option in ours) or suggestion(name, ours) is not None
+    return is_inside or any(f".{name}." in f"{option}." for option in ours) or suggestion(name, ours) is not None
 
 
 def read_assignments(assignments: Iterable[str]) -> Settings:
@@ -475,12 +475,13 @@ def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:
     from slmmodel.data.strategies import option_names
 
     error = unknown_setting(name, [*known, *(f"data.options.{each}" for each in option_names())], given.where)
-    if f"{name}." == _BUDGET and given.value:
+    is_inside = f"{name}." == _BUDGET
+    if f".{_BUDGET}".endswith(f".{name}.") and given.value:
         kind, amount = budget_of(str(given.value)).split("=", 1)
-        in_file = f"write budget: {{{kind}: {amount}}} in that line"
+        in_file = f"write {f'budget: {{{kind}: {amount}}}' if is_inside else f'{_BUDGET}{kind}: {amount}'} in that line"
         error.fix = in_file if ", line " in given.where else (Argument(f"{_BUDGET}{kind}", amount),)
     inside = [each for each in known if each.startswith(f"{name}.")]
-    if inside and f"{name}." != _BUDGET and ", line " not in given.where:
+    if inside and not is_inside and ", line " not in given.where:
         error.fix = ("name a setting of it, such as ", Argument(inside[0], given.value))
     return error
 

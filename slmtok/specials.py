@@ -323,7 +323,7 @@ class Specials(Mapping[str, int]):
         """As `respelled`; the spellings of an error may have further faults."""
         free = iter([token for token in self.tokens if token.role is None])
         changed: dict[int, SpecialToken] = {}
-        self._refuse_names_of_hf(spellings, option)
+        self._refuse_other_names(spellings, option)
         for role, text in spellings.items():
             old = self._by_role.get(role) or next(free, None)
             if old is None:
@@ -352,18 +352,36 @@ class Specials(Mapping[str, int]):
                 error.fix = (Setting(option, sound),)
             raise
 
-    def _refuse_names_of_hf(self, spellings: Mapping[str, str], option: str) -> None:
-        """Raises `InvalidSpecials` for `eos_token`, which would become a role beside `eos`."""
-        meant = {role: role.removesuffix("_token") for role in spellings if role not in self._by_role}
-        for role, ours in meant.items():
-            if ours != role and ours in self._by_role:
-                sound = {meant.get(each, each): text for each, text in spellings.items()}
-                raise InvalidSpecials(
-                    f"{role!r} is a name of Hugging Face, and no role: that is {ours!r}",
-                    fix=(Setting(option, sound),),
-                    roles=[role],
-                    spellings=sound,
-                )
+    def _refuse_other_names(self, spellings: Mapping[str, str], option: str) -> None:
+        """Raises `InvalidSpecials` for another name of a role, which would become a role beside it."""
+        others = {name: self._other_name(name, text) for name, text in spellings.items() if name not in self._by_role}
+        named = {name: found for name, found in others.items() if found is not None}
+        for name, (ours, fact) in named.items():
+            sound = {named[each][0] if each in named else each: text for each, text in spellings.items()}
+            raise InvalidSpecials(
+                f"{name!r} is {fact}, not a role",
+                limit=f"roles: {', '.join(self._by_role)}",
+                fix=(Setting(option, sound),),
+                role=ours,
+                roles=[name],
+                spellings=sound,
+            )
+
+    def _other_name(self, name: str, spelling: str) -> tuple[str, str] | None:
+        """The role that `name` stands for and what it is: the spelling or id of the role, `eos_token` or `EOS`."""
+        if _ROLE.fullmatch(name):
+            if (lower := name.lower()) in self._by_role:
+                return lower, f"{lower!r} in capital letters"
+            usual = lower.removesuffix("_token")
+            return (usual, f"{usual!r} in Hugging Face libraries") if usual in self._by_role else None
+        if _ROLE.fullmatch(spelling):
+            # `<|end|>=eos` is a pair in the wrong order.
+            return None
+        token = self._by_text.get(name) or next((each for each in self.tokens if name == str(each.id)), None)
+        if token is not None and token.role is not None:
+            return token.role, f"the {'id' if name.isdecimal() else 'spelling'} of {token.role!r}"
+        usual = _USUAL_ROLES.get(name, "")
+        return (usual, f"another spelling of {usual!r}") if usual in self._by_role else None
 
 
 def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Iterable[SpecialToken]) -> dict[str, str]:

@@ -56,7 +56,7 @@ def open_packed(data: Sequence[str], val: Sequence[str]) -> list[Arm]:
         raise OptionError(
             f"{len(val)} --val for {len(data)} arms",
             limit="the validation data of each arm, in their order; or none, for the split val of each",
-            fix=" ".join(f"--val {path}.val" for path in data),
+            fix=_validation_of(data),
             option="val",
         )
     names = unique_names([Path(path).resolve().name for path in data])
@@ -64,6 +64,13 @@ def open_packed(data: Sequence[str], val: Sequence[str]) -> list[Arm]:
         Arm(name, open_data(path, held), path, held)
         for name, path, held in zip(names, data, val or ["auto"] * len(data), strict=True)
     ]
+
+
+def _validation_of(data: Sequence[str]) -> str:
+    """The fix for arms without validation data of their own: the split `val`, where each of them has it."""
+    if all(open_data(path, "auto").val is not None for path in data):
+        return "leave --val out: each of the data has a split val"
+    return f"give --val {len(data)} times, once for each of {', '.join(data)}"
 
 
 def pack_text(text: Sequence[str], planned: Sequence[TextArm], folder: Path, read: ReadOptions, val: str) -> list[Arm]:

@@ -145,7 +145,9 @@ _LIKE = {
 def _check(options: Mapping[str, Any]) -> None:
     if unknown := [name for name in options["tasks"] if name not in TASKS]:
         # All tasks are meant where none is known.
-        near = {name: next(iter(get_close_matches(name, TASKS, 1)), None) for name in options["tasks"]}
+        # Spaces stand between names as commas do.
+        words = [word for name in options["tasks"] for word in name.split()]
+        near = {name: next(iter(get_close_matches(name, TASKS, 1)), None) for name in words}
         meant = {name: name if name in TASKS else _LIKE.get(name) or like for name, like in near.items()}
         kept = dict.fromkeys(filter(None, meant.values())) or TASKS
         lost = [name for name, task in meant.items() if task is None]

@@ -35,7 +35,13 @@ def missing_data(run: RunFolder) -> list[str]:
 
 
 def data_meant(run: RunFolder, path: str) -> str:
-    """The packed data of a run under another name than `path`: beside it, or in the working folder; else DATA."""
+    """The packed data of a run as a word of a command: under another name than `path`; else DATA."""
+    found = data_of(run, path)
+    return "DATA" if found is None else shlex.quote(found)
+
+
+def data_of(run: RunFolder, path: str) -> str | None:
+    """The packed data of a run, in the working folder or beside `path`, the name that it recorded; else None."""
     from slmmodel.data.opening import open_source
 
     recorded = run.fingerprint.get("data")
@@ -45,8 +51,8 @@ def data_meant(run: RunFolder, path: str) -> str:
             for folder in sorted(folders):
                 with suppress(SlmmodelError):
                     if open_source(folder).digest == recorded:
-                        return shlex.quote(str(folder))
-    return "DATA"
+                        return str(folder)
+    return None
 
 
 _MAX_SEEN = 1000

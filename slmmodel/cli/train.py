@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -54,7 +54,7 @@ from slmmodel.cli.run_argument import is_last, resumed_at, without
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.config_values import EACH_RUN
-from slmmodel.errors import Argument, InvalidConfig, MissingInput, OptionError, SlmmodelError
+from slmmodel.errors import Argument, InvalidConfig, Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.files import new_name
 from slmmodel.run_entries import CONFIG
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
@@ -138,7 +138,7 @@ def train(
         given = read_settings(config, sets, budget, values)
     # Errors of the block say in which file or option a setting was given.
     with add_origin_to_errors(given):
-        data, tokenizer = named_data(given, data, tokenizer, read)
+        data, tokenizer = named_data(given, data, tokenizer, read, None if force else RunFolder(Path(output)))
         given, read = reading.merge(given, read)
         if data is not None:
             reading.require_text(read, data, given)
@@ -150,15 +150,49 @@ def train(
         opened = open_unless_packed(given, data, tokenizer, read)
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
-            numbers, rows = dry_run_rows(given, opened, output=output, **options)
+            with _naming_data_of_run(folder, data):
+                numbers, rows = dry_run_rows(given, opened, output=output, **options)
             notes = tuple(numbers.pop("notes"))
             return Outcome(numbers, lambda: print_rows(rows, title="would train"), warnings=notes)
         options["verify"] = not no_verify
-        return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
+        with _naming_data_of_run(folder, data):
+            return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
+
+
+@contextmanager
+def _naming_data_of_run(run: RunFolder, data: str | None) -> Iterator[None]:
+    """An error about other data than those of `run`, the output, has the command with these, where they are found."""
+    try:
+        yield
+    except Mismatch as error:
+        is_of_data = error.fields.get("field") in ("fingerprint", "data")
+        own = _data_of_begun(run, data) if is_of_data else None
+        if data is not None and own is not None:
+            other = error._fix[-1] if isinstance(error._fix, tuple) else f"or {error.fix}"
+            error.fix = f"{_with_data(data, own)}; {str(other).removeprefix(', ')}"
+        raise
+
+
+def _data_of_begun(run: RunFolder | None, data: str | None) -> str | None:
+    """The packed data of a run that the command would continue, by their content; None without any, and where `data`
+    are no argument of the command, in whose place they would stand.
+    """
+    from slmmodel.cli.recorded import data_of
+
+    # A damaged run is the error of a later check.
+    with suppress(OSError, SlmmodelError):
+        if run is not None and data in arguments_of_command() and run.exists() and not run.finished:
+            recorded = run.config["data"]["train"]
+            return data_of(run, recorded) if isinstance(recorded, str) else None
+    return None
 
 
 def named_data(
-    given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions | None = None
+    given: Settings,
+    data: str | None,
+    tokenizer: str | None,
+    read: ReadOptions | None = None,
+    output: RunFolder | None = None,
 ) -> tuple[str | None, str | None]:
     """Training data and tokenizer of the command line, else of the settings; the data are put into `given`.
 
@@ -186,7 +220,8 @@ def named_data(
         raise OptionError(fact, fix=fix, option="data")
     _refuse_settings(data)
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
-        raise _no_token_data(data, read)
+        begun = None if Path(data).exists() else _data_of_begun(output, data)
+        raise _no_token_data(data, read) if begun is None else missing_path(data, _with_data(data, begun))
     if tokenizer is not None and Path(data).exists() and not is_text(data):
         _refuse_unnamed_ids(data, tokenizer)
         other = f"pack the text with it: {packed_again(data, tokenizer)}"

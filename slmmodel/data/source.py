@@ -95,6 +95,7 @@ def check_tokenizer(source: TokenSource, vocab: VocabMeta, run: Path, tokenizer:
         where=str(run),
         limit=f"fingerprints: of the data {theirs.fingerprint[:16]}…, of the run {vocab.fingerprint[:16]}…",
         fix=f"pack its text again with the tokenizer of the run: {pack_again(source, str(tokenizer or 'TOK'))}",
+        field="fingerprint",
     )
 
 

@@ -404,6 +404,7 @@ def test_wrong_arms(inputs: Path, finished: Path, slm, monkeypatch: pytest.Monke
     assert "is text" in ran.err
     ran = slm("ablate", arm, arm, "--val", arm, code=2)
     assert "1 --val for 2 arms" in ran.err
+    assert "fix:   leave --val out: each of the data has a split val\n" in ran.err
     ran = slm("ablate", arm, arm, "--baseline", "nobody", *COMMON, code=2)
     assert "unknown arm 'nobody'" in ran.err
     named = ("-t", inputs / "a.json", "-t", inputs / "b.json", "--text", "other.txt", "--separator", "\n\n")

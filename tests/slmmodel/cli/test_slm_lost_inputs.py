@@ -206,3 +206,21 @@ def test_a_split_of_a_text_is_a_part_of_it(slm, here: Path) -> None:
     assert "note: --split val is the part of a text that training holds out" in ran.err
     assert "is the part" not in slm("eval", "run", "--on", "text.txt").err
     assert "is the part" not in slm("eval", "run", "--split", "val").err
+
+
+@pytest.mark.parametrize("given", ["data", "data4", "data5"])
+def test_the_same_command_finds_the_data_of_its_run(slm, here: Path, given: str) -> None:
+    begin = ["-o", "begun", *TRAIN, "--no-eval"]
+    slm("train", "data", *begin)
+    (here / "begun/result.json").unlink()
+    (here / "begun/model.safetensors").unlink()
+    pack(str(here / "other.txt"), slmtok.load(here / "tok.json"), here / "data5")
+    own = "data"
+    if given == "data":
+        own = "old data"
+        (here / "data").rename(here / own)
+    ran = slm("train", given, *begin, code=1)
+    fix = fix_of(ran.err)
+    assert shlex.split(fix.partition(";")[0]) == ["slm", "train", own, *begin]
+    assert ("--allow-mismatch data" in fix) == (given == "data5")
+    assert slm(*shlex.split(fix.partition(";")[0])[1:]).code == 0

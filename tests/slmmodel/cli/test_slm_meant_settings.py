@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -167,3 +168,20 @@ def test_a_wrong_indentation_is_named(text, line, found, above, slm):
 def test_indentation_inside_of_brackets_is_free(slm):
     Path("c.yaml").write_text("optim: {\n    lr: 1e-3,\n  eps: 1e-8: 2\n}\n")
     assert "is not YAML" in slm("train", "data", *BASE, "--config", "c.yaml", code=1).err
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("budget: steps=3\n", "run.budget.steps: 3"),
+        ("run: {seed: 1}\nbudget: 3 steps\n", "run.budget.steps: 3"),
+        ("run:\n  budget: steps=3\n", "budget: {steps: 3}"),
+    ],
+)
+def test_a_budget_in_the_place_of_its_section(slm, text: str, meant: str) -> None:
+    Path("budget.yaml").write_text(text)
+    words = ["train", "data", *BASE[:-2], "--config", "budget.yaml"]
+    assert f"  fix:   write {meant} in that line\n" in slm(*words, code=2).err
+    line = next(line for line in text.splitlines() if "budget" in line)
+    Path("budget.yaml").write_text(text.replace(line.strip(), meant))
+    assert re.search(r"^  steps +3\b", slm(*words).out, re.MULTILINE)

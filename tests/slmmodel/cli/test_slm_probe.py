@@ -152,6 +152,7 @@ def test_a_probe_is_checked_with_its_own_number_of_threads(folder: Path, slm, mo
 def test_probe_refuses_wrong_options(folder: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:
     run = folder / "run"
     assert "copy, reverse, addition, brackets" in slm("probe", run, "--tasks", "sums", code=2).err
+    assert "fix:   --tasks copy,reverse\n" in slm("probe", run, "--tasks", "copy revers", code=2).err
     assert "2 to 9" in slm("probe", run, "--digits", 1, code=2).err
     assert "above 0" in slm("probe", run, "--lr", 0, code=2).err
     monkeypatch.setattr(probe, "_TRIES", 1)

@@ -83,3 +83,41 @@ def test_the_export_of_such_a_spelling_leads_to_one_with_another(slmtok, here) -
     for line in fix.split(" && "):
         assert slmtok(*shlex.split(line)[1:]).code == 0
     assert Path("out/tokenizer.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "fact", "meant"),
+    [
+        ("</s>=<|endoftext|>", "'</s>' is the spelling of 'eos', not a role", "eos=<|endoftext|>"),
+        ("<s>=<|bos|>", "'<s>' is the spelling of 'bos', not a role", "bos=<|bos|>"),
+        ("<|endoftext|>=<|end|>", "'<|endoftext|>' is another spelling of 'eos', not a role", "eos=<|end|>"),
+        ("EOS=<|endoftext|>", "'EOS' is 'eos' in capital letters, not a role", "eos=<|endoftext|>"),
+        ("EOS_TOKEN=<|end|>", "'EOS_TOKEN' is 'eos' in Hugging Face libraries, not a role", "eos=<|end|>"),
+        ("2=<|end|>", "'2' is the id of 'eos', not a role", "eos=<|end|>"),
+    ],
+)
+def test_another_name_of_a_role_is_no_new_role(slmtok, here, given, fact, meant) -> None:
+    for words in (["set-special", "tok.json", given], ["train", "a.txt", "--vocab", "280", "--special", given]):
+        ran = slmtok(*words, "-o", "new.json")
+        assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {fact}")
+        assert not Path("new.json").exists()
+        fix = ran.err.splitlines()[-1].removeprefix("  fix:   ")
+        assert shlex.quote(meant) in fix
+        line = shlex.split(fix)[1:] if fix.startswith("slmtok") else [*words[:-2], *shlex.split(fix), "-o", "new.json"]
+        assert slmtok(*line).code == 0
+        specials = package.load("new.json").specials
+        assert (specials.text(meant.partition("=")[0]), len(specials)) == (meant.partition("=")[2], 6)
+        Path("new.json").unlink()
+
+
+def test_a_new_role_may_have_capital_letters(slmtok, here) -> None:
+    assert slmtok("set-special", "tok.json", "USER=<|user|>", "-o", "new.json").code == 0
+    assert package.load("new.json").specials.text("USER") == "<|user|>"
+
+
+def test_another_name_of_a_role_in_python(here) -> None:
+    tok = package.load("tok.json")
+    for name in ("</s>", "EOS", "eos_token"):
+        with pytest.raises(package.errors.InvalidSpecials, match="not a role") as caught:
+            tok.with_special(name, "<|end|>")
+        assert caught.value.fix == "tok.with_special('eos', '<|end|>')"
