@@ -220,7 +220,7 @@ def test_the_same_command_finds_the_data_of_its_run(slm, here: Path, given: str)
         own = "old data"
         (here / "data").rename(here / own)
     ran = slm("train", given, *begin, code=1)
-    fix = fix_of(ran.err)
+    fix = fix_in(ran.err)
     assert shlex.split(fix.partition(";")[0]) == ["slm", "train", own, *begin]
     assert ("--allow-mismatch data" in fix) == (given == "data5")
     assert slm(*shlex.split(fix.partition(";")[0])[1:]).code == 0
