@@ -686,19 +686,23 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
         is_wanted = isinstance(each, click.Option) and (is_needed or not is_required)
         if each is not param and is_wanted and not given & {*each.opts}:
             at = next((index for index, word in enumerate(example) if word in each.opts), None)
-            is_flag = bool(getattr(each, "is_flag", False))
-            found += [] if at is None else example[at : at + 1] if is_flag else _free(example[at : at + 2], each)
+            if at is not None:
+                is_flag = bool(getattr(each, "is_flag", False))
+                found += [example[at]] if is_flag else _free(example[at : at + 2], each, context)
     return found
 
 
-def _free(option: Sequence[str], param: click.Parameter | None) -> list[str]:
-    """An option of the example with an output that does not exist, or an input that does, else its placeholder."""
+def _free(option: Sequence[str], param: click.Parameter | None, context: click.Context) -> list[str]:
+    """An option of the example with an output that does not exist, an input that does, else its placeholder, or a size
+    that suits the tokenizer.
+    """
+    from slmtok.cli.wrong_values import fitting_size
     from slmtok.files import free_name
 
     flag, value = option
     if param and flag not in OUTPUT_FLAGS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
         return [flag, str(param.metavar).partition("|")[0]]
-    return [flag, free_name(value) if flag in OUTPUT_FLAGS else value]
+    return [flag, free_name(value) if flag in OUTPUT_FLAGS else fitting_size(flag, value, context)]
 
 
 def _with_tokenizer_beside(context: click.Context) -> str | None:
@@ -734,8 +738,9 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     if not given or at is None:
         return None
     option = [words[at], *_only_tokenizer(context)] if name == "--tokenizer" else []
-    lacking = [*(option if len(option) > 1 else _free(words[at : at + 2], param)), *_other_required(param, context)]
-    return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(lacking)}"
+    named = option if len(option) > 1 else _free(words[at : at + 2], param, context)
+    lacking = shlex.join([*named, *_other_required(param, context)])
+    return f"{context.command_path} {shlex.join(fitting(given, context))} {lacking}"
 
 
 def _only_tokenizer(context: click.Context) -> list[str]:
