@@ -297,12 +297,12 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     elif name in _CORPUS_OPTIONS and takes_corpus(command):
         fix = _translated(context, least=1) or fix
     elif habit:
-        fix = _use(habit(value, arguments))
+        fix = _remedy(name, value, context)
     elif name == "--include" and value and (line := _with_files(value, typed, context)):
         fix = line
     elif value and _takes_text_on(command) and is_text_file(value):
         fix = f"use --on {shlex.quote(value)}"
-    elif foreign := _foreign_option(name, value, command):
+    elif foreign := _remedy(name, value, context):
         fix = foreign
     elif name in OUTPUT_FLAGS:
         fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
@@ -546,6 +546,15 @@ def _near_option(flag: str, known: Sequence[str]) -> str | None:
     return near and f"--{near}"
 
 
+def _with_valid_value(fix: str, value: str | None, context: click.Context) -> str:
+    """A fix that is an option of ours with the value of another; with the one that this means if ours refuses it."""
+    found = re.fullmatch(r"use (--[a-z-]+) (.+)", fix)
+    is_option = found is not None and value is not None and found[2] == shlex.quote(value)
+    if found is None or not is_option or found[1] not in options_by_flag(context.command):
+        return fix
+    return f"use {_with_value(found[1], value, context)}"
+
+
 def _with_value(option: str, value: str | None, context: click.Context) -> str:
     """An option with the value of the misspelt one, or with the one that this means; a flag alone."""
     param = options_by_flag(context.command)[option]
@@ -560,15 +569,14 @@ def _with_value(option: str, value: str | None, context: click.Context) -> str:
         from slmtok.cli.wrong_values import valid_value
 
         meant = valid_value(option, error, context)
-    # Behind a comma stands that it is an example, or a second one.
-    return meant if meant and ", " not in meant else f"{option} {shlex.quote(value)}"
+    return meant or f"{option} {shlex.quote(value)}"
 
 
 def _remedy(flag: str, value: str | None, context: click.Context) -> str:
     """What stands for an option of another tool; "" for other names."""
-    if habit := _habit(context.command, flag):
-        return _use(habit(value, arguments_of(context)))
-    return _foreign_option(flag, value, context.command) or ""
+    habit = _habit(context.command, flag)
+    found = _use(habit(value, arguments_of(context))) if habit else _foreign_option(flag, value, context.command) or ""
+    return _with_valid_value(found, value, context)
 
 
 def _foreign_option(name: str, value: str | None, command: click.Command) -> str | None:
