@@ -93,6 +93,7 @@ class TextRun:
         if not isinstance(choices, Iterable):
             fact = f"choices is a list of str, not {type(choices).__name__} {choices!r}"
             raise WrongType(fact, fix=f"choices=[{str(choices)!r}]")
+        choices = choices if isinstance(choices, str) else list(choices)
         own = {"max_new_tokens": max_new_tokens, "assistant": assistant, "choices": choices, "regex": regex}
         own["max_new_tokens"] = 256 if max_new_tokens is None else max_new_tokens
         check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own})
@@ -100,8 +101,7 @@ class TextRun:
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256)
         ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=meant, assistant=assistant, **given))
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
-            texts = [choices] if isinstance(choices, str) else [str(choice) for choice in choices]
-            raise WrongType("choices is a list of str", fix=f"choices={texts}")
+            raise self._not_texts(choices)
         if choices and regex:
             raise OptionError("choices and regex together", fix="leave out choices or regex", option="choices")
         options["choices"] = tuple(tuple(self.text.encode(choice)) for choice in choices)
@@ -110,6 +110,32 @@ class TextRun:
         small = assistant.run if isinstance(assistant, TextRun) else assistant
         new = self.run.generate(ids, max_new_tokens=max_new_tokens, assistant=small, **options)
         return self.text.data(new).decode("utf-8", "replace")
+
+    def _not_texts(self, choices: Sequence[object]) -> WrongType:
+        """The error for choices that are no list of texts, with the texts that are meant."""
+        if isinstance(choices, str):
+            return WrongType("choices is a str, not a list of str", fix=f"choices={[choices]}")
+        found: list[Any] = [choice.tolist() if hasattr(choice, "tolist") else choice for choice in choices]
+        what = ", ".join(dict.fromkeys(type(choice).__name__ for choice in choices if not isinstance(choice, str)))
+        fact, fix = f"choices is a list of str, not of {what}", "choices=[' yes', ' no'], for instance"
+        if len(found) == 1 and isinstance(found[0], list | tuple) and all(isinstance(each, str) for each in found[0]):
+            fix = f"choices={[*found[0]]}"
+        elif all(isinstance(choice, bytes | str) for choice in found):
+            fix = f"choices={[each.decode('utf-8', 'replace') if isinstance(each, bytes) else each for each in found]}"
+        elif all(type(choice) in (int, float) for choice in found):
+            fix = f"choices={[str(choice) for choice in found]}, for the numbers as text"
+            fix += f"; for ids choices={self._texts_of([[id] for id in found])}" if self._are_known(found) else ""
+        elif all(isinstance(row, list | tuple) and self._are_known(row) for row in found):
+            fact, fix = "choices is a list of str, not of rows of ids", f"choices={self._texts_of(found)}"
+        return WrongType(fact, fix=fix)
+
+    def _are_known(self, ids: Iterable[object]) -> bool:
+        """Whether all are ids of the tokenizer."""
+        return all(type(id) is int and 0 <= id < self.tokenizer.n_vocab for id in ids)
+
+    def _texts_of(self, rows: Iterable[Iterable[int]]) -> list[str]:
+        """The text of each row of ids."""
+        return [self.text.data(row).decode("utf-8", "replace") for row in rows]
 
     def score(self, text: str) -> float:
         """Bits per byte of a text that fits into the model's seq_len, after the special that opens a document.

@@ -100,10 +100,12 @@ class SamplingOptions(Section):
                 raise unknown_name("option", name, type(self).model_fields, "{}, or leave it out") from None
             share = share_of_percent(value, limit) if name not in _EXAMPLES else None
             usual = Argument(name, type(self).model_fields[name].default)
+            rows = _as_rows(name, values.get(name))
             raise OptionError(
-                f"{name} is {value}",
-                limit=limit,
-                fix=_as_tuple(name, value)
+                f"{name} is {value}" if rows is None else f"{name} has {value!r}, which is no row of ids",
+                limit=limit if rows is None else "rows of ids; slmmodel.app takes texts",
+                fix=rows
+                or _as_tuple(name, value)
                 or _first_of(name, value)
                 or _as_top_p(name, value)
                 or ((Argument(name, share),) if share else None)
@@ -115,6 +117,17 @@ class SamplingOptions(Section):
 _EXAMPLES = {"contrastive": 0.3}
 """Numbers up to 1 that are no shares, so that 3 is not 3 %."""
 _OR_WITHIN = ", as without it, or one within the limit"
+
+
+def _as_rows(name: str, value: object) -> tuple[Argument | str, ...] | None:
+    """The rows of ids for choices that are texts or single ids, as a fix; None for others."""
+    given = [value] if isinstance(value, str) else [*value] if isinstance(value, list | tuple) else []
+    if name != "choices" or not given:
+        return None
+    if all(isinstance(each, str) for each in given):
+        return (f"choices=[tok.encode_list(text) for text in {given}]",)
+    is_ids = all(type(each) is int for each in given)
+    return (Argument(name, [[each] for each in given]), ", of one id each") if is_ids else None
 
 
 def _as_tuple(name: str, value: object) -> tuple[Argument, ...] | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Container, Iterable, Mapping
 
 from slmtok.errors import Message, Setting, UnknownName, suggestion, unknown_name
+from slmtok.sizes import parse_size
 from slmtok.specials import is_pair, spellings_meant
 
 AS_HF = frozenset(
@@ -49,7 +50,7 @@ _OURS: dict[str, str] = {
     **dict.fromkeys(("max_sentence_length", "doc_cap"), "max_doc_chars"),
     **dict.fromkeys(("pat_str", "regex", "regex_pattern", "split_pattern"), "pattern"),
     **dict.fromkeys(("text_column", "text_field", "field", "column", "jsonl_key", "json_key"), "text_key"),
-    **dict.fromkeys(("shard_size", "shard_len", "tokens_per_shard"), "shard_tokens"),
+    **dict.fromkeys(("shard_size", "max_shard_size", "shard_len", "tokens_per_shard"), "shard_tokens"),
     **dict.fromkeys(("algorithm", "model_type", "tokenizer_type"), "scheme"),
     "input_sentence_size": "max_docs",
     **dict.fromkeys(("limit", "max_samples", "num_samples", "n_samples", "max_examples", "num_examples"), "max_docs"),
@@ -362,6 +363,9 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
             value = int(value)
         if ours == "scheme":
             return ours, scheme_meant(value)
+        if ours == "shard_tokens" and isinstance(value, str) and value[-1:] in "bB" and (n_bytes := parse_size(value)):
+            # Other libraries limit shards by bytes.
+            return ours, (Setting(ours, max(1, n_bytes // 2)), f", which are {value} of ids of two bytes each")
         return ours, (Setting(ours) if value is None else Setting(ours, value),)
     if _TRAINING in options and _OURS.get(name, name) == "output":
         path = value if isinstance(value, str) else "tok.json"

@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 
 import slmtok.cli
 import slmtok.errors
@@ -170,6 +171,33 @@ def _import_error(error: Exception) -> Exception | None:
     )
 
 
+def _variable_error(error: Exception) -> Exception | None:
+    """The error for a variable of the environment that torch reads while it is imported, and whose value it refuses.
+
+    The message has its name or its value, or the line that fails reads it.
+    """
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "torch" in Path(frame.filename).parts]
+    if not any(frame.name == "<module>" for frame in frames):
+        return None
+    read = {*re.findall(r"\w+", f"{error} {frames[-1].line}")}
+    given = {name: value for name, value in os.environ.items() if "TORCH" in name}
+    named = [name for name in given if name in read]
+    # A relative path stands behind that of the working folder.
+    quoted = (name for name, value in given.items() if value and re.search(f"['/]{re.escape(value)}'", str(error)))
+    named = named or [*quoted]
+    if len(named) != 1:
+        return None
+    return OptionError(
+        f"torch refuses {named[0]}={given[named[0]]}: {shorten(str(error), _MAX_SHOWN, placeholder=' ...')}",
+        where="the variables of the environment",
+        fix=f"unset {named[0]}, then run the same command again",
+    )
+
+
+_MAX_SHOWN = 200
+"""Characters of an error of torch, which may list all values."""
+
+
 def _is_raised_by_torch(error: Exception) -> bool:
     """Whether an error was raised while torch was imported."""
     files = (Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
@@ -185,7 +213,7 @@ APP = App(
         own=(SlmmodelError, slmtok.errors.SlmtokError),
         usage=(OptionError, UnknownName, slmtok.errors.OptionError, slmtok.errors.UnknownName),
         answer_no=(BytesDisagree,),
-        translate=lambda error: _memory_error(error) or _import_error(error),
+        translate=lambda error: _memory_error(error) or _variable_error(error) or _import_error(error),
     ),
     package="slmmodel",
     other=slmtok.cli.APP,

@@ -164,10 +164,15 @@ def _sums(sums: Sums, n_bytes: int) -> dict[str, Any]:
         "bytes": sums.nbytes,
         "bits_a": sums.bits_a,
         "bits_b": sums.bits_b,
-        "bpb_a": sums.bits_a / max(1, sums.nbytes),
-        "bpb_b": sums.bits_b / max(1, sums.nbytes),
-        "share": (sums.bits_b - sums.bits_a) / max(1, n_bytes),
+        "bpb_a": _per_byte(sums.bits_a, sums.nbytes),
+        "bpb_b": _per_byte(sums.bits_b, sums.nbytes),
+        "share": _per_byte(sums.bits_b - sums.bits_a, n_bytes),
     }
+
+
+def _per_byte(bits: float, n_bytes: int) -> float | None:
+    """None for no bytes: empty documents have bits, those of the special that ends them."""
+    return bits / n_bytes if n_bytes else None
 
 
 def _strings(found: Alignment, top: int, *, gain: bool) -> list[dict[str, Any]]:
@@ -184,9 +189,9 @@ def _strings(found: Alignment, top: int, *, gain: bool) -> list[dict[str, Any]]:
 
 
 def _table(result: dict[str, Any]) -> str:
-    kinds = sorted(result["kinds"].items(), key=lambda item: -abs(item[1]["share"]))
+    kinds = sorted(result["kinds"].items(), key=lambda item: -abs(item[1]["share"] or 0))
     rows = [
-        [name, f"{one['bytes']:,}", f"{one['bpb_a']:.4f}", f"{one['bpb_b']:.4f}", f"{one['share']:+.4f}"]
+        [name, f"{one['bytes']:,}", *(_shown(one[of]) for of in ("bpb_a", "bpb_b")), _shown(one["share"], "+")]
         for name, one in [*kinds, ("all", result)]
     ]
     n_documents, n_segments = counted(result["documents"], "document"), f"{result['segments']:,} segments"
@@ -200,6 +205,10 @@ def _table(result: dict[str, Any]) -> str:
         if strings:
             text += f"\n{title}\n" + table(of_strings, list(map(_row, strings)))
     return text
+
+
+def _shown(per_byte: float | None, sign: str = "") -> str:
+    return "" if per_byte is None else f"{per_byte:{sign}.4f}"
 
 
 def _row(one: dict[str, Any]) -> list[str]:

@@ -297,12 +297,12 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     elif name in _CORPUS_OPTIONS and takes_corpus(command):
         fix = _translated(context, least=1) or fix
     elif habit:
-        fix = _use(habit(value, arguments))
+        fix = _remedy(name, value, context)
     elif name == "--include" and value and (line := _with_files(value, typed, context)):
         fix = line
     elif value and _takes_text_on(command) and is_text_file(value):
         fix = f"use --on {shlex.quote(value)}"
-    elif foreign := _foreign_option(name, value, command):
+    elif foreign := _remedy(name, value, context):
         fix = foreign
     elif name in OUTPUT_FLAGS:
         fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
@@ -547,6 +547,15 @@ def _near_option(flag: str, known: Sequence[str]) -> str | None:
     return near and f"--{near}"
 
 
+def _with_valid_value(fix: str, value: str | None, context: click.Context) -> str:
+    """A fix that is an option of ours with the value of another; with the one that this means if ours refuses it."""
+    found = re.fullmatch(r"use (--[a-z-]+) (.+)", fix)
+    is_option = found is not None and value is not None and found[2] == shlex.quote(value)
+    if found is None or not is_option or found[1] not in options_by_flag(context.command):
+        return fix
+    return f"use {_with_value(found[1], value, context)}"
+
+
 def _with_value(option: str, value: str | None, context: click.Context) -> str:
     """An option with the value of the misspelt one, or with the one that this means; a flag alone."""
     param = options_by_flag(context.command)[option]
@@ -561,15 +570,14 @@ def _with_value(option: str, value: str | None, context: click.Context) -> str:
         from slmtok.cli.wrong_values import valid_value
 
         meant = valid_value(option, error, context)
-    # Behind a comma stands that it is an example, or a second one.
-    return meant if meant and ", " not in meant else f"{option} {shlex.quote(value)}"
+    return meant or f"{option} {shlex.quote(value)}"
 
 
 def _remedy(flag: str, value: str | None, context: click.Context) -> str:
     """What stands for an option of another tool; "" for other names."""
-    if habit := _habit(context.command, flag):
-        return _use(habit(value, arguments_of(context)))
-    return _foreign_option(flag, value, context.command) or ""
+    habit = _habit(context.command, flag)
+    found = _use(habit(value, arguments_of(context))) if habit else _foreign_option(flag, value, context.command) or ""
+    return _with_valid_value(found, value, context)
 
 
 def _foreign_option(name: str, value: str | None, command: click.Command) -> str | None:
@@ -687,19 +695,23 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
         is_wanted = isinstance(each, click.Option) and (is_needed or not is_required)
         if each is not param and is_wanted and not given & {*each.opts}:
             at = next((index for index, word in enumerate(example) if word in each.opts), None)
-            is_flag = bool(getattr(each, "is_flag", False))
-            found += [] if at is None else example[at : at + 1] if is_flag else _free(example[at : at + 2], each)
+            if at is not None:
+                is_flag = bool(getattr(each, "is_flag", False))
+                found += [example[at]] if is_flag else _free(example[at : at + 2], each, context)
     return found
 
 
-def _free(option: Sequence[str], param: click.Parameter | None) -> list[str]:
-    """An option of the example with an output that does not exist, or an input that does, else its placeholder."""
+def _free(option: Sequence[str], param: click.Parameter | None, context: click.Context) -> list[str]:
+    """An option of the example with an output that does not exist, an input that does, else its placeholder, or a size
+    that suits the tokenizer.
+    """
+    from slmtok.cli.wrong_values import fitting_size
     from slmtok.files import free_name
 
     flag, value = option
     if param and flag not in OUTPUT_FLAGS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
         return [flag, str(param.metavar).partition("|")[0]]
-    return [flag, free_name(value) if flag in OUTPUT_FLAGS else value]
+    return [flag, free_name(value) if flag in OUTPUT_FLAGS else fitting_size(flag, value, context)]
 
 
 def _with_tokenizer_beside(context: click.Context) -> str | None:
@@ -735,8 +747,9 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     if not given or at is None:
         return None
     option = [words[at], *_only_tokenizer(context)] if name == "--tokenizer" else []
-    lacking = [*(option if len(option) > 1 else _free(words[at : at + 2], param)), *_other_required(param, context)]
-    return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(lacking)}"
+    named = option if len(option) > 1 else _free(words[at : at + 2], param, context)
+    lacking = shlex.join([*named, *_other_required(param, context)])
+    return f"{context.command_path} {shlex.join(fitting(given, context))} {lacking}"
 
 
 def _only_tokenizer(context: click.Context) -> list[str]:

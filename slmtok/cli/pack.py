@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 
 _HABITS = {
-    "--shard-size": instead("--shard-tokens {}", "100M"),
     "--allow-special": instead(
         "--separator {}, which ends documents; pack reads no special in a text", "'<|endoftext|>'"
     ),

@@ -25,6 +25,7 @@ from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command, in_given_order
 from slmtok.cli.streams import kind_of_stream
 from slmtok.errors import MissingInput, OptionError, Setting
+from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import free_name, missing_input, read_at_most, read_file, similar_file, similar_path
 from slmtok.opening import TOKENIZER_FILES, missing_tokenizer, similar_encoding
 from slmtok.options import ReadOptions, option_specs
@@ -99,11 +100,15 @@ def _line_for_each(texts: Sequence[str]) -> str:
 
 
 def read_from(path: str, command: str) -> str:
-    """A command with a file of text as its stdin, in UTF-8 where another encoding is likely."""
-    from slmtok.file_content import HEAD_BYTES
+    """A command with a file of text as its stdin, decompressed, and in UTF-8 where another encoding is likely."""
+    from slmtok.corpus.unpacking import DECOMPRESS
+    from slmtok.file_content import HEAD_BYTES, SUFFIXES_OF_DATA, content_of
 
-    name = encoding_of(read_file(path, HEAD_BYTES))
-    source = shlex.quote(path)
+    head, source = read_file(path, HEAD_BYTES), shlex.quote(path)
+    content = content_of(head)
+    if content and content.read_by in SUFFIXES_OF_DATA:
+        return f"{DECOMPRESS[SUFFIXES_OF_DATA[str(content.read_by)][1:]]} {source} | {command}"
+    name = encoding_of(head)
     return f"iconv -f {name} -t utf-8 {source} | {command}" if name else f"{command} < {source}"
 
 
@@ -115,8 +120,31 @@ def encoding_of(head: bytes) -> str | None:
     content = content_of(head)
     if content and content.encoded and isinstance(content.read_by, Setting):
         return str(content.read_by.value)
-    names = () if is_utf_8(head) else likely_encodings(head)
+    names = () if is_utf_8(head) or data_name(head) else likely_encodings(head)
     return codecs.lookup(names[0]).name.replace("_", "-") if names else None
+
+
+def data_name(head: bytes) -> str | None:
+    """What a file with these first bytes is; None for text, in any encoding and also compressed."""
+    from slmtok.file_content import SUFFIXES_OF_DATA, content_of
+
+    if b"\0" in head and (name := NAMES.get(kind_of(head))):
+        return name
+    content = content_of(head)
+    is_read = content is None or (isinstance(content.read_by, Setting) and content.encoded)
+    return None if content is None or is_read or content.read_by in SUFFIXES_OF_DATA else content.name
+
+
+def _as_data(path: str) -> str | None:
+    """What a file without text is, and the command that shows the text of ids; None for text."""
+    from slmtok.file_content import HEAD_BYTES, content_of
+
+    head = read_file(path, HEAD_BYTES)
+    name, content = data_name(head), content_of(head)
+    if name is None or content is None or not content.integers:
+        return name
+    tokenizer = next(filter(names_tokenizer, arguments_of_command()), "TOK")
+    return f"{name}; if it holds ids, {shlex.join(['slmtok', 'decode', path, '-t', tokenizer])} shows their text"
 
 
 def _is_folder(name: str) -> bool:
@@ -135,6 +163,8 @@ def notes_on_text(text: str | None, *, is_written: bool = False) -> tuple[str, .
     if fact := _named_path(text):
         line = shlex.join([*line_with(text, STDIO), *force])
         is_there = os.path.isfile(text)  # noqa: PTH113 - false for any text
+        if is_there and (data := _as_data(text)):
+            return (f"{text!r} was taken as the text, and {fact}: {data}",)
         file = text if is_there else similar_path(Path(text), Path.is_file)
         if file is None:
             return (f"{text!r} was taken as the text, and {fact}; {line} < FILE shows the text of a file",)

@@ -8,7 +8,7 @@ from pathlib import Path
 from slmtok.cli.files import STDIO, check_is_page_name, check_opens, check_output, short_names, write_page
 from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, instead, option, output_options
 from slmtok.cli.output import Outcome
-from slmtok.cli.text_argument import encoding_of, notes_on_text, read_text, split_arguments, text_last
+from slmtok.cli.text_argument import data_name, encoding_of, notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import InvalidText, OptionError
 from slmtok.opening import load
 
@@ -54,10 +54,10 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     try:
         given = data.decode()
     except UnicodeDecodeError as error:
-        name = encoding_of(data)
+        name, held = encoding_of(data), data_name(data)
         fix = "a page shows characters; slmtok show takes bytes"
         raise InvalidText(
-            f"the text has a byte that is not UTF-8 at {error.start}",
+            f"the text has a byte that is not UTF-8 at {error.start}" + (f": it is {held}" if held else ""),
             limit=f"a page shows characters, and the text reads as words in {name}" if name else None,
             fix=f"pipe it through iconv -f {name} -t utf-8" if name else fix,
         ) from None

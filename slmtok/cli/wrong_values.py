@@ -334,7 +334,16 @@ def _size_meant(name: str, value: str, context: click.Context) -> str | None:
         return f"{name} {part_of_size(value, n_vocab)}, {example}of the {n_vocab} ids that {changed.path} has"
     if more := _MORE.fullmatch(value):
         return f"{name} {n_vocab + int(more[1])}, {more[1]} more than the {n_vocab} of {changed.path}"
-    return f"{name} {n_vocab + n_vocab // 2}, for instance: more than the {n_vocab} ids that {changed.path} has"
+    return f"{name} {changed.example}, for instance: more than the {n_vocab} ids that {changed.path} has"
+
+
+def fitting_size(name: str, example: str, context: click.Context) -> str:
+    """The size in the example of a command, or one that suits the tokenizer that it makes smaller or larger."""
+    changed = _tokenizer_changed(name, context)
+    if changed is None:
+        return example
+    has_room = int(example) > changed.n_vocab if changed.is_larger else int(example) < changed.n_vocab
+    return example if has_room else str(changed.example)
 
 
 _MORE = re.compile(r"\+ ?([1-9]\d{0,8})", re.ASCII)
@@ -347,6 +356,11 @@ class _Changed(NamedTuple):
     path: str
     n_vocab: int
     is_larger: bool
+
+    @property
+    def example(self) -> int:
+        """A size that the command takes."""
+        return self.n_vocab + self.n_vocab // 2 if self.is_larger else part_of_size("", self.n_vocab)
 
 
 def _tokenizer_changed(name: str, context: click.Context) -> _Changed | None:

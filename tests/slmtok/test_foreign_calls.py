@@ -249,6 +249,14 @@ def test_options_of_packing(tok, name, fix):
     assert caught.value.fix == fix
 
 
+@pytest.mark.parametrize("name", ["shard_size", "max_shard_size"])
+def test_a_size_of_shards_in_bytes(tok, name):
+    """The bytes were proposed as the number of ids."""
+    with pytest.raises(UnknownOption) as caught:
+        slmtok.pack("a.txt", tok, "out", **{name: "4MB"})
+    assert caught.value.fix == "shard_tokens=2000000, which are 4MB of ids of two bytes each"
+
+
 def test_counts_of_another_pattern_are_named(tok):
     with pytest.raises(OptionError, match="the counts have pattern 'gpt2', and the tokenizer has 'slm'") as caught:
         slmtok.prune(tok, unused_on=slmtok.count(TEXTS, pattern="gpt2"))

@@ -166,6 +166,33 @@ def test_a_torch_that_cannot_be_imported_is_not_our_fault(tmp_path, broken):
     assert broken[broken.index("'") + 1 : -2] in done.stderr and "--force-reinstall" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "variables", "refused", "fact"),
+    [
+        (None, {"TORCH_LOGS": "foo"}, "TORCH_LOGS=foo", "Invalid log settings: foo, must be a comma separated list"),
+        (None, {"TORCH_LOGS_OUT": "none/x"}, "TORCH_LOGS_OUT=none/x", "[Errno 2] No such file or directory: '/"),
+        ("int(os.environ['TORCH_N'])", {"TORCH_N": "a", "TORCH_M": "a"}, "TORCH_N=a", "invalid literal for int()"),
+        ("raise ValueError('no TORCH_N')", {"TORCH_M": "no"}, None, "no TORCH_N"),
+    ],
+)
+def test_a_variable_that_torch_refuses_is_named(tmp_path, content, variables, refused, fact):
+    """It was a fault of slmmodel, or of an incomplete torch."""
+    if content:
+        (tmp_path / "torch").mkdir()
+        (tmp_path / "torch/__init__.py").write_text(f"import os\n{content}\n")
+    code = (
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom slmmodel.cli import main\nsys.exit(main(['bench']))"
+    )
+    env = {**os.environ, **variables}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, env=env)
+    if refused is None:
+        assert done.stderr.startswith(f"error: unexpected ValueError: {fact}\n")
+        return
+    name = refused.partition("=")[0]
+    assert done.returncode == 2 and done.stderr.startswith(f"error: torch refuses {refused}: {fact}"), done.stderr
+    assert done.stderr.endswith(f"  fix:   unset {name}, then run the same command again\n")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
 @pytest.mark.parametrize(
     "broken",

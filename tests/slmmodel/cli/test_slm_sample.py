@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from made_runs import write_run
@@ -177,6 +178,39 @@ def test_a_sample_is_one_of_the_choices(slm: Any, run: Path) -> None:
     assert story.generate("the", choices=choices, temperature=0) in choices
     with pytest.raises(TypeError, match="list of str"):
         story.generate("the", choices=" fox")
+
+
+def test_choices_that_are_no_texts_become_those_that_are_meant(run: Path) -> None:
+    """Rows of ids were proposed as text: '[137, 315]' was generated."""
+    import slmtok
+
+    story, tok = app.load(run, device="cpu"), slmtok.load(str(run / "tok.json"))
+    texts = [" fox", " tree"]
+    rows = [tok.encode_list(text) for text in texts]
+    numbers = f"['20', '21'], for the numbers as text; for ids choices={[tok.decode([20]), tok.decode([21])]}"
+    for choices, fix in (
+        (rows, f"{texts}"),
+        ([np.array(row) for row in rows], f"{texts}"),
+        ([texts], f"{texts}"),
+        ([text.encode() for text in texts], f"{texts}"),
+        ([20, 21], numbers),
+        ([1.5, 70000], "['1.5', '70000'], for the numbers as text"),
+        ([None, "a"], "[' yes', ' no'], for instance"),
+    ):
+        with pytest.raises(TypeError, match="choices is a list of str, not of ") as caught:
+            story.generate("the", choices=choices)
+        assert caught.value.fix == f"choices={fix}"
+    assert story.generate("the", choices=texts) in texts
+    for given, fix in (
+        (texts, f"choices=[tok.encode_list(text) for text in {texts}]"),
+        (" fox", "choices=[tok.encode_list(text) for text in [' fox']]"),
+        ([280, 281], "choices=[[280], [281]], of one id each"),
+    ):
+        with pytest.raises(ValueError, match=r"choices has .*, which is no row of ids") as wrong:
+            story.run.generate([1], choices=given)
+        assert wrong.value.fix == fix
+    assert story.run.generate([1], choices=rows)[: len(rows[0])] in rows
+    assert story.run.generate([1], choices=[[280], [281]])[0] in (280, 281)
 
 
 def test_an_assistant_has_the_same_tokenizer(slm: Any, run: Path, tmp_path: Path) -> None:

@@ -125,14 +125,14 @@ def answers_of(world_size: int, jobs: list[dict[str, Any]], folder: Path, comman
     return [[line for line in lines if line["job"] == number] for number in range(len(jobs))]
 
 
-def assert_same_curve(path: Path, expected: Path) -> None:
-    """Losses and validations to 1e-6, counters exactly."""
+def assert_same_curve(path: Path, expected: Path, rel: float = 1e-6) -> None:
+    """Losses and validations to `rel`, counters exactly."""
     for ours, theirs in zip(small.lines(path), small.lines(expected), strict=True):
-        assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-6)
+        assert ours["loss"] == pytest.approx(theirs["loss"], rel=rel)
         for name in ("step", "tokens", "targets", "bytes", "epoch"):
             assert ours[name] == theirs[name]
         assert ("val_bpb" in ours) == ("val_bpb" in theirs)
-        assert ours.get("val_bpb", 0.0) == pytest.approx(theirs.get("val_bpb", 0.0), rel=1e-6)
+        assert ours.get("val_bpb", 0.0) == pytest.approx(theirs.get("val_bpb", 0.0), rel=rel)
 
 
 def ten_steps(data: Path, **changes: Any) -> dict[str, Any]:
@@ -148,7 +148,9 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
     """Worlds 1, 2, 4; DDP and FSDP2; micro-batches 1 and 4; what 4 ranks have begun continues on 4, 2 and 1."""
     settings, muon = ten_steps(data), ten_steps(data, optim__name="muon", optim__ns_dtype="fp32")
     train(settings, output=tmp_path / "one")
+    bf16 = {**muon, "optim.ns_dtype": "bf16"}
     train(muon, output=tmp_path / "one-muon")
+    train(bf16, output=tmp_path / "one-bf16")
     train({**settings, "run.micro_batch": 1}, output=tmp_path / "one-1")
     assert_same_curve(tmp_path / "one-1", tmp_path / "one")
     for size in (4, 2):
@@ -157,7 +159,7 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
             job({**settings, "run.parallel": parallel, "run.micro_batch": micro}, tmp_path / name)
             for name, parallel, micro in cells
         ]
-        jobs.append(job(muon, tmp_path / f"{size}-muon"))
+        jobs += [job(muon, tmp_path / f"{size}-muon"), job(bf16, tmp_path / f"{size}-bf16")]
         if size == 4:
             jobs += [
                 job({**settings, "run.parallel": parallel, "run.micro_batch": 1}, tmp_path / name, stop=5)
@@ -180,6 +182,7 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
             found = {answer["micro_batch"] for answer in answers[[cell[0] for cell in cells].index(name)]}
             assert found == {min(micro, 8 // size)}
         assert_same_curve(tmp_path / f"{size}-muon", tmp_path / "one-muon")
+        assert_same_curve(tmp_path / f"{size}-bf16", tmp_path / "one-bf16", rel=1e-5)
         last = {(answer["reason"], answer["resumed"]) for answer in answers[-1]}
         assert last == {("finished", 5)}, "DDP and FSDP2 runs of 4 ranks, continued"
     assert small.weights(tmp_path / "again") == small.weights(tmp_path / "4-ddp-1"), "bitwise at equal world size"

@@ -100,3 +100,20 @@ def test_an_imported_tokenizer_keeps_its_ids(slmtok, here, line, fix) -> None:
         "  limit: tokenizers that slmtok trained (layout own, not foreign)\n"
         f"  fix:   {fix}\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "size", "fitting"),
+    [("slice tok.json -o new.json", "500", "272"), ("extend tok.json a.txt -o new.json", "16384", "24750")],
+)
+def test_a_size_that_is_missing_suits_the_tokenizer(slmtok, here, monkeypatch, line, size, fitting) -> None:
+    """The size of the example, 500, was proposed for a tokenizer of 290 ids, and refused."""
+    is_slice = line.startswith("slice")
+    for n_vocab, shown in ((290, fitting if is_slice else size), (16500, size if is_slice else fitting)):
+        with monkeypatch.context() as changed:
+            changed.setattr(package.Tokenizer, "n_vocab", n_vocab)
+            ran = slmtok(*line.split())
+        where = f"slmtok {line.split()[0]}"
+        assert ran.err == f"error: --vocab is missing\n  where: {where}\n  fix:   slmtok {line} --vocab {shown}\n"
+    if is_slice:
+        assert slmtok(*line.split(), "--vocab", fitting).code == 0

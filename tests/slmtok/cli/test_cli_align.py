@@ -19,18 +19,37 @@ import slmtok as package
 def scored(tmp_path: Path) -> Path:
     """A text of two documents, and the losses of two models on it: of words, and of single bytes."""
     texts = ["one fox ran", "two foxes ran"]
-    (tmp_path / "v.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    _score(tmp_path, texts, {"a": [[3, 4, 4], [3, 6, 4]], "b": [[1] * len(text) for text in texts]})
+    return tmp_path
+
+
+def _score(folder: Path, texts: list[str], models: dict[str, list[list[int]]]) -> None:
+    """Writes v.jsonl and the losses of models, each with the bytes of its targets by document; a target has one bit."""
+    (folder / "v.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     save = peer("safetensors.numpy").save
     about = {"about": json.dumps({"format": "slm-losses", "version": 1})}
-    for name, parts in (("a", [[3, 4, 4], [3, 6, 4]]), ("b", [[1] * len(text) for text in texts])):
+    for name, parts in models.items():
         sizes = [size for one in parts for size in one]
         arrays: dict[str, Any] = {
             "nats": np.full(len(sizes), math.log(2), dtype=np.float32),
             "nbytes": np.uint32(sizes),
-            "offsets": np.uint64([0, len(parts[0]), len(sizes)]),
+            "offsets": np.uint64(np.cumsum([0, *map(len, parts)])),
         }
-        (tmp_path / f"{name}.losses").write_bytes(save(arrays, about))
-    return tmp_path
+        (folder / f"{name}.losses").write_bytes(save(arrays, about))
+
+
+def test_empty_documents_have_no_bits_per_byte(slmtok, tmp_path: Path) -> None:
+    for texts, parts in ((["", "one fox"], [[0], [3, 4]]), ([""], [[0]])):
+        _score(tmp_path, texts, {"a": parts, "b": parts})
+        result = slmtok("align", "a.losses", "b.losses", "--on", "v.jsonl", "--json").json["result"]
+        empty = result["kinds"]["empty"]
+        assert (empty["bytes"], empty["bpb_a"], empty["bpb_b"]) == (0, None, None)
+        assert empty["bits_a"] == pytest.approx(1, rel=1e-6)
+        n_bytes = sum(map(len, texts))
+        assert result["bpb_a"] == (pytest.approx(3 / 7, rel=1e-6) if n_bytes else None)
+        assert empty["share"] == (0 if n_bytes else None)
+        rows = slmtok("align", "a.losses", "b.losses", "--on", "v.jsonl").out.splitlines()
+        assert next(row.split() for row in rows if "empty" in row) == ["empty", "0", *["+0.0000"] * (n_bytes > 0)]
 
 
 def test_result_and_map(slmtok, scored: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import shlex
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from printed_fixes import fix_of
 
@@ -86,3 +88,35 @@ def test_a_text_in_another_encoding(slmtok, tok, encoding: str) -> None:
     assert slmtok(*shlex.split(line)[1:], stdin=text).code == 0
     page = library.view({Path(tok).name: library.load(tok)}, data.decode(encoding))
     assert Path("p.html").read_text("utf-8") == page.html
+
+
+def test_a_file_without_text_is_named(slmtok, tok, tmp_path: Path) -> None:
+    """iconv was proposed for an array whose bytes are letters in another encoding."""
+    ids = library.load(tok).encode("hello world " * 50).astype("<u2")
+    np.save("ids.npy", ids)
+    Path("w.safetensors").write_bytes((64).to_bytes(8, "little") + b'{"a":' + b"\xe9t\xe9 " * 40)
+    Path("raw.bin").write_bytes(ids.tobytes())
+    for command in ("view", "show"):
+        note = slmtok(command, tok, "ids.npy").err
+        assert "note: 'ids.npy' was taken as the text, and is the name of a file: a numpy array; if it holds " in note
+        line = note.partition("ids, ")[2].removesuffix(" shows their text\n")
+        assert line == f"slmtok decode ids.npy -t {tok}" and slmtok(*line.split()[1:]).out == "hello world " * 50
+        for name, what in (
+            ("w.safetensors", "a file of tensors (safetensors)"),
+            ("raw.bin", "binary data (it has zero bytes)"),
+        ):
+            err = slmtok(command, tok, name, *["--force"] * (command == "view")).err
+            assert err.endswith(f"note: {name!r} was taken as the text, and is the name of a file: {what}\n")
+    ran = slmtok("view", tok, "-", "-o", "q.html", stdin=Path("ids.npy").read_bytes())
+    assert ran.err.startswith("error: the text has a byte that is not UTF-8 at 0: it is a numpy array\n")
+    assert "iconv" not in ran.err and not Path("q.html").exists()
+
+
+def test_a_compressed_text_is_decompressed(slmtok, tok, tmp_path: Path) -> None:
+    """Its bytes were piped in, which are no text."""
+    Path("a.txt.gz").write_bytes(gzip.compress(b"hello world " * 50))
+    note = slmtok("show", tok, "a.txt.gz").err
+    convert, _, line = note.partition("; ")[2].removesuffix(" shows its text\n").partition(" | ")
+    assert (convert, line) == ("gzip -dc a.txt.gz", f"slmtok show {tok} -")
+    text = subprocess.run(shlex.split(convert), check=True, capture_output=True).stdout
+    assert slmtok(*shlex.split(line)[1:], stdin=text).out == slmtok("show", tok, "hello world " * 50).out

@@ -207,7 +207,7 @@ def test_a_folder_with_a_tokenizer_names_it(slmtok, here):
 def test_the_size_of_a_slice_is_missing(slmtok, here):
     ran = slmtok("slice", "tok.json", "-o", "small.json")
     assert ran.err.startswith("error: --vocab is missing\n"), ran.err
-    assert "fix:   slmtok slice tok.json -o small.json --vocab 500" in ran.err
+    assert "fix:   slmtok slice tok.json -o small.json --vocab 272\n" in ran.err
 
 
 def test_a_size_among_the_texts_is_the_size(slmtok, here):

@@ -45,6 +45,24 @@ def test_a_size_beside_what_to_remove_is_an_option(slmtok, here: Path) -> None:
     assert fix_of(ran, 2) == "use --keep 280"
 
 
+@pytest.mark.parametrize(
+    ("option", "fix"),
+    {
+        "--shard-size 4MB": "use --shard-tokens 2000000, which are 4MB of ids of two bytes each",
+        "--max-shard-size 1kiB": "use --shard-tokens 512, which are 1kiB of ids of two bytes each",
+        "--shard-size 5M": "use --shard-tokens 5M",
+        "--shard-size all": "use --shard-tokens 5000, for instance",
+        "--limit 4MB": "use --max-docs 5000, for instance; --max-bytes 4MB limits the text that is read",
+        "--max-dosc 4MB": "use --max-docs 5000, for instance; --max-bytes 4MB limits the text that is read",
+    }.items(),
+)
+def test_the_value_of_another_option_is_one_that_ours_takes(slmtok, here: Path, option: str, fix: str) -> None:
+    """The fix had the value as it was, which the option of ours refused."""
+    line = ["pack", "a.txt", "-t", "tok.json", "-o", "data"]
+    assert fix_of(slmtok(*line, *option.split()), 2) == fix
+    assert slmtok(*line, *fix.partition(",")[0].split()[1:]).code == 0
+
+
 @pytest.mark.parametrize("word", ["dedup", "deduplicate"])
 def test_duplicates_are_counted_and_not_removed(slmtok, here: Path, word: str) -> None:
     ran = slmtok(word, "a.txt", "-o", "clean.txt")
