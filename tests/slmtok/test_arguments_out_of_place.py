@@ -280,8 +280,9 @@ def test_texts_in_the_place_of_paths_are_in_the_fix(tok: slmtok.Tokenizer) -> No
         texts, _, otherwise = str(caught.value.fix).partition(", if they are texts; else ")
         assert otherwise == "check the names"
         assert slmtok.count(eval(texts, {"slmtok": slmtok})).documents > 0
+    paths: list[Any] = [Path("the cat"), "a dog"]
     with pytest.raises(MissingInput) as caught:
-        slmtok.count([Path("the cat"), Path("a dog")])
+        slmtok.count(paths)
     assert str(caught.value.fix).startswith("slmtok.Texts(texts), if")
 
 
