@@ -517,5 +517,5 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
         return Corpus(text, [os.fspath(path) for path in paths], options)
     except MissingFile as error:
         single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
-        mention_texts(error, data, "slmtok.Texts(texts), if they are texts; else check the names", single_fix)
+        mention_texts(error, data, "slmtok.Texts([texts]), if they are texts; else check the names", single_fix)
         raise

@@ -247,20 +247,48 @@ def _all_unknown(
     if len(names) == 1:
         return errors[0]
     fact, limit = f"{name}() has no options {', '.join(map(repr, names))}", str(errors[0].limit)
-    fixes = [each.parts["fix"] or "" for each in errors]
-    unlike = [each for each, fix in zip(names, fixes, strict=True) if str(fix).endswith(f", without {each}")]
-    pairs = [(each, fix) for each, fix in zip(names, fixes, strict=True) if each not in unlike]
-    parts = [
-        (f"{'; ' * (at > 0)}for {each} ", *([fix] if isinstance(fix, str) else fix))
-        for at, (each, fix) in enumerate(pairs)
-    ]
-    fix: Message = (*(part for each in parts for part in each), f"; leave out {', '.join(unlike)}" * bool(unlike))
-    if not parts:
-        fix = str(fixes[0]).removesuffix(unlike[0]) + ", ".join(unlike)
+    fix = _fix_of_all(errors)
     if "bos" in options and AS_HF & {*names}:
         others = [each for each in names if each not in (*AS_HF, *BOTH_AS_HF)]
         fix = (_as_hf(name, args, keywords) + f", without {', '.join(others)}" * bool(others),)
     return UnknownOption(fact, limit=limit, fix=fix, option=names[0])
+
+
+def unknown_options(
+    wrong: Mapping[str, Any],
+    options: Mapping[str, Any],
+    known: Iterable[str],
+    takes: Callable[..., object],
+    given: Collection[str],
+) -> UnknownOption:
+    """The error for keywords that are no options; `known` are the names to list, the rest as of `meant_option`."""
+    limit, errors = f"known: {', '.join(sorted(known))}", []
+    for name, value in wrong.items():
+        meant, fix = meant_option(name, value, options, takes, given)
+        fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else "")
+        errors.append(UnknownOption(fact, limit=limit, fix=fix or _LEAVE_OUT, option=name))
+    if len(errors) == 1:
+        return errors[0]
+    fact = f"unknown options {', '.join(map(repr, wrong))}"
+    return UnknownOption(fact, limit=limit, fix=_fix_of_all(errors), option=next(iter(wrong)))
+
+
+_LEAVE_OUT = "leave it out"
+
+
+def _fix_of_all(errors: Sequence[UnknownOption]) -> Message:
+    """The fix for several unknown options, of which each error has one; those like no option are left out together."""
+    fixes = {str(each.fields["option"]): each.parts["fix"] or "" for each in errors}
+    unlike = [each for each, fix in fixes.items() if fix == _LEAVE_OUT or str(fix).endswith(f", without {each}")]
+    if len(unlike) == len(fixes):
+        call = str(fixes[unlike[0]])
+        return "leave them out" if call == _LEAVE_OUT else call.removesuffix(unlike[0]) + ", ".join(unlike)
+    pairs = [(each, fix) for each, fix in fixes.items() if each not in unlike]
+    parts = [
+        (f"{'; ' * (at > 0)}for {each} ", *([fix] if isinstance(fix, str) else fix))
+        for at, (each, fix) in enumerate(pairs)
+    ]
+    return (*(part for each in parts for part in each), f"; leave out {', '.join(unlike)}" * bool(unlike))
 
 
 def _one_special_each(args: Sequence[Any], keywords: Mapping[str, Any]) -> WrongType | None:

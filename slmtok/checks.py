@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
-from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_rows
+from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_one, texts_of_rows
 from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -281,7 +281,9 @@ def _holds_text(column: Iterable[object]) -> bool:
 def check_texts(xs: object, call: str) -> Sequence[Text]:
     """`xs` as a sequence of texts. Raises `WrongType` for a lone text or path."""
     if isinstance(xs, (str, *BYTES_LIKE)):
-        raise WrongType(f"{call} takes many texts, this is one {type(xs).__name__}", fix=f"tok.{call}([text])")
+        raise WrongType(
+            f"{call} takes many texts, this is one {type(xs).__name__}", fix=f"tok.{call}({texts_of_one(xs)})"
+        )
     if isinstance(xs, os.PathLike):
         raise WrongType(f"{str(xs)!r} is a path, not texts", fix="tok.encode_files([path], out)")
     if isinstance(xs, (list, tuple)):
@@ -292,7 +294,7 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
     else:
         refuse_table(xs)
         if isinstance(xs, Mapping) or not isinstance(xs, Iterable):
-            raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}([text])")
+            raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}(['some text'])")
         texts = as_list(xs)
     for index, text in enumerate(texts):
         if not isinstance(text, (str, *BYTES_LIKE)):

@@ -86,8 +86,8 @@ class _Part:
         error.parts[self._name] = message
 
 
-_MAX_PART_CHARS = 4000
-"""Characters of a part of a message; a remedy, which is pasted, is shown whole."""
+_MAX_FACT_CHARS, _MAX_PART_CHARS = 600, 4000
+"""Characters of a fact, and of another part of a message; a remedy, which is pasted, is shown whole."""
 
 
 class SlmtokError(Exception):
@@ -125,10 +125,11 @@ class SlmtokError(Exception):
         if message is None:
             return None
         text = render(message, naming)
-        if len(text) <= _MAX_PART_CHARS or name == "fix":
+        most = _MAX_FACT_CHARS if name == "fact" and not self._fact_has_lines else _MAX_PART_CHARS
+        if len(text) <= most or name == "fix":
             return text
-        # A value of megabytes, quoted whole, would hide what the message says.
-        return f"{text[: _MAX_PART_CHARS // 2]} [… {len(text):,} characters …] {text[-_MAX_PART_CHARS // 4 :]}"
+        # A long value, quoted whole, would hide what the message says.
+        return f"{text[: most // 2]} [… {len(text):,} characters …] {text[-most // 4 :]}"
 
     def __str__(self) -> str:
         return self.render()

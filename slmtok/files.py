@@ -18,7 +18,7 @@ from slmtok.checks import check_path, expanded_home, is_file_name
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
 from slmtok.path_arguments import glob_matches
-from slmtok.record_texts import short_text
+from slmtok.record_texts import short_text, texts_of_one
 
 MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,
@@ -250,12 +250,13 @@ def check_unchanged(before: Mapping[str, tuple[int, int] | None]) -> None:
 def mention_texts(error: MissingInput, corpus: object, fix: str, single_fix: str | None = None) -> None:
     """Changes the fix where the caller probably means texts: less than half of a list exists, or a str has spaces.
 
-    `[text]` in `single_fix` becomes the text itself where that is short.
+    `[texts]` in `fix`, and `[text]` in `single_fix`, become the texts themselves where they are short.
     """
     if isinstance(corpus, (list, tuple)) and 2 * sum(map(_names_source, corpus)) < len(corpus):
-        error.limit, error.fix = "a str in a list is a path", fix
+        texts = short_text(corpus, "texts") if all(isinstance(each, str) for each in corpus) else "texts"
+        error.limit, error.fix = "a str in a list is a path", fix.replace("[texts]", texts)
     elif single_fix and isinstance(corpus, str) and any(map(str.isspace, corpus)):
-        error.fix = single_fix.replace("[text]", short_text([corpus], "[text]"))
+        error.fix = single_fix.replace("[text]", texts_of_one(corpus))
 
 
 def _names_source(path: str | os.PathLike[str]) -> bool:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from slmtok import option_values as values
-from slmtok.calls import meant_option
+from slmtok.calls import unknown_options
 from slmtok.checks import MAX_THREADS, U32, U64, check_bool, check_choice, check_int, check_threads
-from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
+from slmtok.errors import OptionError, Setting, WrongType
 from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
 from slmtok.vocabulary import MAX_IDS, vocabulary_too_small
@@ -710,16 +710,9 @@ def build_options(
         )
     keywords = _named_as_fields(cls, keywords or {})
     known = {name: spec.default for name, _, spec in option_specs(cls)}
-    for name, value in keywords.items():
-        if name not in known:
-            names = ("force", "on_progress") if cls is PackOptions else ("progress",) if cls is not ReadOptions else ()
-            meant, fix = meant_option(name, value, {**known, **dict.fromkeys(names)}, cls, {*known} & {*keywords})
-            raise UnknownOption(
-                f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
-                limit=f"known: {', '.join(sorted(known))}",
-                fix=fix or "leave it out",
-                option=name,
-            )
+    if wrong := {name: value for name, value in keywords.items() if name not in known}:
+        names = ("force", "on_progress") if cls is PackOptions else ("progress",) if cls is not ReadOptions else ()
+        raise unknown_options(wrong, {**known, **dict.fromkeys(names)}, known, cls, {*known} & {*keywords})
     return cls(**keywords) if options is None else replace(options, **keywords)
 
 

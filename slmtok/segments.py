@@ -14,6 +14,7 @@ from slmtok.calls import explains_calls
 from slmtok.checks import BYTES_LIKE
 from slmtok.errors import WrongType, value_text
 from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
+from slmtok.record_texts import texts_of_one
 from slmtok.specials import allowed_spellings, check_names
 
 if TYPE_CHECKING:
@@ -98,9 +99,8 @@ def encode_segments(tokenizer: Tokenizer, parts: Iterable[Segment]) -> Segments:
     import numpy as np
 
     if isinstance(parts, (str, *BYTES_LIKE, Special, Trusted)) or not isinstance(parts, Iterable):
-        raise WrongType(
-            f"encode_segments takes a list of segments, not {type(parts).__name__}", fix="tok.encode_segments([text])"
-        )
+        fix = f"tok.encode_segments({texts_of_one(parts) if isinstance(parts, (str, bytes)) else '[part]'})"
+        raise WrongType(f"encode_segments takes a list of segments, not {type(parts).__name__}", fix=fix)
     ids: list[Ids] = []
     spans: list[NDArray[np.int64]] = [np.empty((0, 2), np.int64)]
     owners: list[NDArray[np.int64]] = [np.empty(0, np.int64)]

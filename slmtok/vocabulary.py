@@ -219,7 +219,7 @@ class Vocabulary:
             raise InvalidTokens(
                 f"a vocabulary of {self.n_vocab} ids cannot be cut to {n_vocab}",
                 limit=f"{FIRST_LEARNED} to {self.n_vocab}",
-                fix=f"slmtok.extend(tok, 'corpus.txt', vocab_size={n_vocab}) makes a larger one",
+                fix=f"n_vocab={self.n_vocab}, or less",
                 option="n_vocab",
             )
         room = n_vocab - FIRST_LEARNED

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from slmtok.calls import argument_text, call_text
 from slmtok.compat._shared import check_iterable, check_spelling, read_bytes
 from slmtok.errors import InvalidSpecials, WrongType
 from slmtok.file_kinds import TOKENIZER, kind_of_file
-
-
-def refuse_swapped(call: str, given: tuple[object, ...], kinds: tuple[Any, ...]) -> None:
-    """Raises `WrongType` where each argument has the type of one of `kinds`, in another order."""
-    ordered = [next((each for each in given if isinstance(each, kind)), None) for kind in kinds]
-    if None not in ordered and not all(map(isinstance, given, kinds)):
-        names = ", ".join(type(each).__name__ for each in given)
-        raise WrongType(f"the arguments of {call} are {names}, in another order", fix=call_text(call, ordered, {}))
 
 
 def refuse_swapped_parts(vocab: object, merges: object, specials: object) -> None:

@@ -44,7 +44,7 @@ from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.formats.foreign_files import TRAIN_OWN, train_own
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import texts_in
+from slmtok.record_texts import texts_in, texts_of_one
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.vocabulary import MAX_IDS
 
@@ -148,10 +148,21 @@ def check_vocab_size(vocab_size: int, min_size: int = 256) -> int:
     return number - min_size
 
 
+def refuse_swapped(call: str, given: Mapping[str, object], kinds: Sequence[Any]) -> None:
+    """Raises `WrongType` where each argument, by its name, has the type of one of `kinds`, in another order."""
+    values = list(given.values())
+    ordered = [next((each for each in values if isinstance(each, kind)), None) for kind in kinds]
+    if all(each is not None for each in ordered) and not all(map(isinstance, values, kinds)):
+        types = ", ".join(type(each).__name__ for each in values)
+        meant = ", ".join(map(argument_text, ordered, given))
+        raise WrongType(f"the arguments of {call} are {types}, in another order", fix=f"{call}({meant})")
+
+
 def check_iterable(texts: object, call: str) -> Iterable[object]:
     """`texts`, if it is an iterable and no single text. Raises `WrongType`."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise WrongType(f"{call} takes an iterable of texts, not one {type(texts).__name__}", fix=f"{call}([text])")
+        given = texts_of_one(texts) if isinstance(texts, (str, bytes)) else "['some text']"
+        raise WrongType(f"{call} takes an iterable of texts, not one {type(texts).__name__}", fix=f"{call}({given})")
     return texts
 
 
@@ -164,6 +175,7 @@ def checked_texts(texts: object, call: str) -> list[str]:
 
 def training_text(text: object, vocab_size: object) -> str:
     """`text`, if it is one text to train on. Raises `WrongType`, also for the name of a file."""
+    refuse_swapped("train", {"text": text, "vocab_size": vocab_size}, (str, int))
     if isinstance(text, (list, tuple)) and text and all(isinstance(each, str) for each in text):
         raise WrongType(
             f"train takes one text, not a {type(text).__name__}", fix=f"train('\\n'.join(texts), {vocab_size!r})"
@@ -180,6 +192,8 @@ def training_text(text: object, vocab_size: object) -> str:
 
 def training_texts(texts: object, vocab_size: object) -> Iterator[object]:
     """The texts of `train_from_iterator`. Raises `WrongType` for one text, and for the names of files."""
+    given = {"texts": texts, "vocab_size": [vocab_size] if isinstance(vocab_size, str) else vocab_size}
+    refuse_swapped("train_from_iterator", given, (Iterable, int))
     names = [texts] if isinstance(texts, (str, os.PathLike)) else texts
     iterator = iter(check_iterable(names, "train_from_iterator"))
     head = list(islice(iterator, 1))

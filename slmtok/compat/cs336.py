@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slmtok.checks import U32, check_int
-from slmtok.compat._cs336_checks import check_specials, fix_of_files, refuse_swapped, refuse_swapped_parts
+from slmtok.compat._cs336_checks import check_specials, fix_of_files, refuse_swapped_parts
 from slmtok.compat._shared import (
     check_iterable,
     check_str,
@@ -20,6 +20,7 @@ from slmtok.compat._shared import (
     explain_adapter,
     learn_merges,
     read_bytes,
+    refuse_swapped,
     unknown_id,
 )
 from slmtok.compat.tiktoken._checks import Rules
@@ -38,7 +39,8 @@ def train_bpe(
     """
     from slmtok._engine import Pattern
 
-    refuse_swapped("train_bpe", (input_path, vocab_size, special_tokens), ((str, os.PathLike), int, (list, tuple)))
+    given = {"input_path": input_path, "vocab_size": vocab_size, "special_tokens": special_tokens}
+    refuse_swapped("train_bpe", given, ((str, os.PathLike), int, (list, tuple)))
     specials = check_specials(special_tokens)
     n_merges = check_vocab_size(vocab_size, 256 + len(specials))
     parts = [read_bytes(input_path)]

@@ -50,9 +50,9 @@ class Tokenizer:
         """
         from slmtok.patterns import parse_pattern
 
+        texts = map(check_str, training_texts(iterator, vocab_size))
         n_merges = check_vocab_size(vocab_size)
         buffer = check_int("buffer_size", buffer_size, 1, sys.maxsize)
-        texts = map(check_str, training_texts(iterator, vocab_size))
         compiled = parse_pattern("cl100k-hf" if pattern is None else pattern)
         merges = learn_merges(texts, n_merges, compiled, buffer_size=buffer)
         self._encoder = raw_encoder(compiled, merges)

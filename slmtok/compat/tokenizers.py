@@ -21,7 +21,15 @@ from slmtok.calls import Expression, call_text
 from slmtok.checks import check_path, utf8_of
 from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
-from slmtok.compat._shared import check_iterable, check_str, explain_adapter, read_bytes, spelling_of, training_texts
+from slmtok.compat._shared import (
+    check_iterable,
+    check_str,
+    explain_adapter,
+    read_bytes,
+    refuse_swapped,
+    spelling_of,
+    training_texts,
+)
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
 from slmtok.files import mention_texts
 from slmtok.notebook import html_tokens
@@ -135,6 +143,7 @@ class ByteLevelBPETokenizer:
         max_token_length: int | None = None,
     ) -> None:
         """Trains on text files, one document a line. Raises `MissingInput`, and as `train_from_iterator`."""
+        refuse_swapped("train", {"files": files, "vocab_size": vocab_size}, ((str, list, tuple), int))
         paths = [files] if isinstance(files, str) else list(files)
         try:
             self._train(paths, vocab_size, min_frequency, special_tokens, max_token_length)
@@ -142,7 +151,7 @@ class ByteLevelBPETokenizer:
             given: dict[str, Any] = {"min_frequency": min_frequency} if min_frequency != 2 else {}
             given |= {"special_tokens": special_tokens} if special_tokens != () else {}
             given |= {"max_token_length": max_token_length} if max_token_length is not None else {}
-            texts = Expression("[text]" if isinstance(files, str) else "texts")
+            texts = Expression("[text]" if isinstance(files, str) else "[texts]")
             call = call_text("train_from_iterator", [texts], {"vocab_size": vocab_size, **given})
             fix = f"{call}, if they are texts; else check the names"
             mention_texts(error, paths, fix, fix)

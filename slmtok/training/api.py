@@ -94,6 +94,9 @@ def _refuse_output(function: str, corpus: object, options: object, keywords: Map
     if not isinstance(path, (str, os.PathLike)) or (is_size and not os.path.exists(path)):  # noqa: PTH110
         return
     rest = {name: value for name, value in keywords.items() if name != named}
+    if function == "train" and named is None and (size := size_meant(corpus)) is not None and not rest:
+        fact = f"the corpus is {type(corpus).__name__}, and the path has another place"
+        raise WrongType(fact, fix=call_text("slmtok.train", [path], {"vocab_size": size}))
     kept = options if isinstance(options, Options) else None
     fix = f"{call_text(f'slmtok.{function}', [corpus], rest, kept)}.save({argument_text(path)})"
     if named is None and isinstance(corpus, (str, os.PathLike)) and os.path.exists(path):  # noqa: PTH110

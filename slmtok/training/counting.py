@@ -59,7 +59,7 @@ def count_corpus(
             native = _count(corpus, pattern, options, budget, progress, stats)
     except MissingInput as error:
         single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
-        mention_texts(error, corpus, "slmtok.Texts(texts), if they are texts; else check the names", single_fix)
+        mention_texts(error, corpus, "slmtok.Texts([texts]), if they are texts; else check the names", single_fix)
         raise
     except MalformedRecord as error:
         explain_keys(error, corpus, options)

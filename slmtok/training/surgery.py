@@ -18,7 +18,7 @@ import numpy as np
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
 from slmtok.checks import U64, are_texts, check_int, refuse_masked
-from slmtok.errors import Message, OptionError, Setting, VocabularyTooSmall, WrongType
+from slmtok.errors import InvalidTokens, Message, OptionError, Setting, VocabularyTooSmall, WrongType
 from slmtok.option_values import size_meant
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.path_arguments import inputs_and_output
@@ -91,7 +91,13 @@ def slice(tokenizer: Tokenizer, n_vocab: int) -> Tokenizer:
     )
     check_tokenizer(tokenizer)
     provenance = {**tokenizer.provenance, "sliced_from": tokenizer.fingerprint}
-    return _resized(tokenizer, tokenizer.vocabulary.slice(n_vocab), provenance)
+    try:
+        return _resized(tokenizer, tokenizer.vocabulary.slice(n_vocab), provenance)
+    except InvalidTokens as error:
+        if error.fields.get("option") == "n_vocab" and tokenizer.scheme != "byte":
+            larger = _extend_text(tokenizer, "CORPUS", None, {"vocab_size": n_vocab})
+            error.fix = f"{larger}.tokenizer makes a larger one, of the text at the path CORPUS"
+        raise
 
 
 def _resized(tokenizer: Tokenizer, vocabulary: Vocabulary, provenance: Mapping[str, Any]) -> Tokenizer:
@@ -138,6 +144,9 @@ def _refuse_order(given: Sequence[object], keywords: Mapping[str, object]) -> No
     """Raises `WrongType` for a tokenizer in the place of another argument, and for several paths by position."""
     tokenizer, counts, options = given
     limit = "slmtok.extend(tokenizer, counts)"
+    if isinstance(options, PretokenCounts) and (size := size_meant(counts)) is not None:
+        fact = f"counts is {type(counts).__name__}, and the PretokenCounts have another place"
+        raise WrongType(fact, limit=limit, fix=call_text("slmtok.extend", [tokenizer, options], {"vocab_size": size}))
     is_path = isinstance(options, (str, os.PathLike)) and size_meant(options) is None
     for other in (counts, options) if is_path or isinstance(options, Tokenizer) else (counts,):
         if isinstance(other, Tokenizer) and not isinstance(tokenizer, Tokenizer):

@@ -20,7 +20,7 @@ from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import is_counted, short_text, texts_in, texts_of_rows
+from slmtok.record_texts import is_counted, texts_in, texts_of_one, texts_of_rows
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
@@ -36,7 +36,7 @@ class Texts:
         """Raises `WrongType` for a single text and for what is not iterable."""
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             names_file = isinstance(texts, str) and os.path.isfile(texts)  # noqa: PTH113  (false for any text)
-            many = f"slmtok.Texts({short_text([texts], '[text]')})"
+            many = f"slmtok.Texts({texts_of_one(texts)})"
             fix = f"{texts!r} without Texts: it is the name of a file" if names_file else many
             raise WrongType("Texts takes many texts, this is one", fix=fix)
         refuse_table(texts)
@@ -75,7 +75,7 @@ def require_texts(corpus: object) -> Iterable[object]:
     if isinstance(corpus, (bytes, bytearray, memoryview)):
         raise WrongType(
             f"a corpus is many texts, this is one {type(corpus).__name__}",
-            fix=f"slmtok.Texts({short_text([corpus], '[text]')}) for one text",
+            fix=f"slmtok.Texts({texts_of_one(corpus)}) for one text",
         )
     refuse_table(corpus)
     if error := _function_error("a corpus is many texts", corpus):

@@ -13,7 +13,7 @@ import pytest
 from pasting import pasted
 
 import slmtok
-from slmtok.compat import as_hf
+from slmtok.compat import as_hf, as_tiktoken
 from slmtok.errors import MissingInput, OptionError, SlmtokError, WrongType
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
@@ -252,3 +252,48 @@ def test_a_folder_is_not_named_as_a_file(tok: slmtok.Tokenizer) -> None:
 
 def test_force_replaces_another_text(tok: slmtok.Tokenizer) -> None:
     assert len(tok.encode_files("a.txt", "b.txt", force=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.train(280, 'a.txt')", "slmtok.train('a.txt', vocab_size=280)"),
+        ("slmtok.train('280', 'a.txt')", "slmtok.train('a.txt', vocab_size=280)"),
+        ("slmtok.extend(tok, 282, counts)", "slmtok.extend(tok, counts, vocab_size=282)"),
+        ("tok.encode_batch('the cat')", "tok.encode_batch(['the cat'])"),
+        ("tok.encode_batch(b'the cat')", "tok.encode_batch([b'the cat'])"),
+        ("tok.encode_batch(None)", "tok.encode_batch(['some text'])"),
+        ("tok.count_tokens('the cat')", "tok.count_tokens(['the cat'])"),
+        ("tok.encode_segments('the cat')", "tok.encode_segments(['the cat'])"),
+        ("encode_batch('the cat')", "encode_batch(['the cat'])"),
+    ],
+)
+def test_exchanged_arguments_and_one_text_for_many(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    names = {"counts": slmtok.count("a.txt"), "tok": tok, "encode_batch": as_tiktoken(tok).encode_batch}
+    assert pasted(lambda: eval(call, {"slmtok": slmtok, **names}), WrongType, **names)[0] == fix
+
+
+def test_texts_in_the_place_of_paths_are_in_the_fix(tok: slmtok.Tokenizer) -> None:
+    for call in (lambda: slmtok.prune(tok, unused_on=["the cat sat"]), lambda: slmtok.count(["the cat", "a dog"])):
+        with pytest.raises(MissingInput) as caught:
+            call()
+        texts, _, otherwise = str(caught.value.fix).partition(", if they are texts; else ")
+        assert otherwise == "check the names"
+        assert slmtok.count(eval(texts, {"slmtok": slmtok})).documents > 0
+    paths: list[Any] = [Path("the cat"), "a dog"]
+    with pytest.raises(MissingInput) as caught:
+        slmtok.count(paths)
+    assert str(caught.value.fix).startswith("slmtok.Texts(texts), if")
+
+
+@pytest.mark.parametrize("scheme", ["bpe", "word"])
+def test_a_slice_of_more_ids_is_learned(tok: slmtok.Tokenizer, scheme: str) -> None:
+    small = slmtok.train("a.txt", vocab_size=275, scheme=scheme)
+    with pytest.raises(SlmtokError) as caught:
+        slmtok.slice(small, 277)
+    call, _, remark = str(caught.value.fix).partition(" makes ")
+    assert remark == "a larger one, of the text at the path CORPUS"
+    assert eval(call.replace("CORPUS", "a.txt"), {"slmtok": slmtok, "tok": small}).n_vocab == 277
+    with pytest.raises(SlmtokError) as caught:
+        slmtok.slice(slmtok.train("a.txt", scheme="byte"), 277)
+    assert caught.value.fix == "n_vocab=272, or less"

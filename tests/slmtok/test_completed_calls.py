@@ -127,8 +127,8 @@ def test_texts_in_place_of_the_files_of_a_trainer(tok: slmtok.Tokenizer) -> None
     with pytest.raises(MissingInput) as caught:
         trainer.train(texts, vocab_size=275, min_frequency=1)
     call, _, more = str(caught.value.fix).partition(", if ")
-    assert call == "train_from_iterator(texts, vocab_size=275, min_frequency=1)" and more
-    eval(f"trainer.{call}", {"trainer": trainer, "texts": texts})
+    assert call == f"train_from_iterator({texts}, vocab_size=275, min_frequency=1)" and more
+    eval(f"trainer.{call}", {"trainer": trainer})
     assert trainer.tokenizer.n_vocab == 275
 
 

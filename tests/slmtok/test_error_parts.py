@@ -3,9 +3,12 @@
 import builtins
 import json
 import pickle
+import re
+from typing import Any, cast
 
 import pytest
 
+import slmtok
 from slmtok import errors
 from slmtok.errors import ERRORS, SlmtokError
 
@@ -53,3 +56,11 @@ def test_a_value_of_megabytes_is_cut_and_a_fix_is_not() -> None:
     assert "[… 10,000,022 characters …]" in str(error) and len(str(error)) < 15_000
     assert str(error).startswith("token xxx") and str(error).endswith("f" * 10_000)
     assert len(error.fact) < 4000
+
+
+def test_a_long_value_leaves_the_sentence_of_a_fact_in_sight() -> None:
+    text = "the cat sat on the mat " * 50
+    for options in ({"vocab_size": text}, {"vocab_size": 300, "scheme": text}):
+        with pytest.raises(errors.SlmtokError) as caught:
+            slmtok.train(slmtok.Texts([text]), **cast("dict[str, Any]", options))
+        assert len(caught.value.fact) < 600 and re.search(r"\[… 1,1\d\d characters …\]", caught.value.fact)

@@ -221,7 +221,10 @@ def test_a_list_of_floats(tok):
         ({"vocabsize": "300", "vocab_size": 285}, "leave it out: vocab_size is given already"),
         ({"min_cnt": "5"}, "min_count=5"),
         ({"save": "a.json"}, "slmtok.train(slmtok.Texts(texts), vocab_size=285).save('a.json')"),
-        ({"save": "a.json", "min_freq": 3}, "leave it out; tok.save('a.json') writes the tokenizer"),
+        (
+            {"save": "a.json", "min_freq": 3},
+            "for save leave it out; tok.save('a.json') writes the tokenizer; for min_freq min_count=3",
+        ),
         ({"specials": {"eot": "<|endoftext|>"}}, "special={'eot': '<|endoftext|>'}"),
         ({"special_tokens": {"pad_token": "[PAD]"}}, "special={'pad': '[PAD]'}"),
         ({"special_tokens": {"<|endoftext|>": 50256}}, "special={'eos': '<|endoftext|>'}"),

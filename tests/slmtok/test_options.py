@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from typing import Any
 
 import pytest
 
@@ -90,6 +91,26 @@ def test_an_unknown_keyword_names_the_nearest() -> None:
         build_options(TrainOptions, None, {"vocab": 300})
     with pytest.raises(TypeError, match="max_token_bytes"):
         build_options(TrainOptions, None, {"max_token_byte": 3})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fix"),
+    [
+        (
+            {"model_type": "bpe", "character_coverage": 0.9995},
+            "for model_type scheme='bpe'; "
+            "for character_coverage leave it out: the 256 bytes of each tokenizer cover every character",
+        ),
+        ({"vocab_sise": 300, "foo": 1}, "for vocab_sise vocab_size=300; leave out foo"),
+        ({"foo": 1, "bar": 2}, "leave them out"),
+    ],
+)
+def test_all_unknown_keywords_are_named_at_once(wrong: dict[str, Any], fix: str) -> None:
+    with pytest.raises(UnknownOption) as caught:
+        build_options(TrainOptions, None, wrong)
+    assert caught.value.fact == f"unknown options {', '.join(map(repr, wrong))}"
+    assert caught.value.fix == fix
+    assert caught.value.fields["option"] == next(iter(wrong))
 
 
 def test_options_and_keywords_together() -> None:

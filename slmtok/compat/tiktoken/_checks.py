@@ -25,6 +25,7 @@ from slmtok.errors import (
     suggestion,
 )
 from slmtok.id_arrays import refuse_mask
+from slmtok.record_texts import texts_of_one
 from slmtok.specials import spellings_meant
 from slmtok.vocabulary import MAX_IDS
 
@@ -67,7 +68,8 @@ def _check_several(values: object, fact: str, fix: str) -> Iterable[object]:
 
 def as_batch(texts: Collection[str]) -> list[str]:
     """A batch as a list. Raises `WrongType`, also for a single `str`."""
-    return list(map(check_str, _check_several(texts, "a batch must be a list of str", "encode_batch([text])")))
+    fix = f"encode_batch({texts_of_one(texts)})"
+    return list(map(check_str, _check_several(texts, "a batch must be a list of str", fix)))
 
 
 def encode_repaired(encode: Callable[[str], _Result], text: str) -> _Result:

@@ -179,3 +179,31 @@ def test_files_of_slmtok_in_place_of_others(tmp_path, monkeypatch):
     with pytest.raises(CorruptFile) as damaged:
         cs336.Tokenizer.from_files("tok.json", "tok.json")
     assert eval(str(damaged.value.fix), names) == tok
+
+
+@pytest.mark.parametrize("texts", ["the cat sat", "the cat sat on the mat. " * 50])
+def test_a_size_and_the_texts_in_each_others_place(texts: str) -> None:
+    several: list[tuple[Any, Callable[[], Any]]] = [
+        (300, mini),
+        (300, minbpe.BasicTokenizer),
+        ([texts, texts], rust),
+        ([texts, texts], lambda: nanochat.RustBPETokenizer),
+        ([texts, texts], tokenizers.ByteLevelBPETokenizer),
+        (texts, tokenizers.ByteLevelBPETokenizer),
+    ]
+    for given, made in several:
+        name = "train" if given == 300 else "train_from_iterator"
+        given = texts if given == 300 else given
+        with pytest.raises(WrongType, match=f"^the arguments of {name} are int, ") as caught:
+            getattr(made(), name)(300, given)
+        names = {name: getattr(made(), name), "text": texts, "texts": [texts, texts]}
+        eval(str(caught.value.fix), names)
+        assert len(str(caught.value)) < 200
+
+
+def test_a_size_and_the_files_in_each_others_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("the cat sat on the mat. " * 30)
+    with pytest.raises(WrongType, match=r"^the arguments of train are int, str, in another order") as caught:
+        tokenizers.ByteLevelBPETokenizer().train(300, "a.txt")  # type: ignore[arg-type]
+    assert caught.value.fix == "train('a.txt', 300)"
