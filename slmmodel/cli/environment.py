@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import importlib.util
 
 from slmmodel.checks import check_working_folder
 from slmmodel.errors import missing_package
@@ -13,11 +13,11 @@ PACKAGES = {"torch": "torch", "safetensors": "safetensors", "pydantic": "pydanti
 
 def missing_packages() -> list[str]:
     """The packages of the extra `model` that are not installed."""
-    return [package for module, package in PACKAGES.items() if find_spec(module) is None]
+    return [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
 
 
 def check_environment(command: str) -> None:
     """Raises `MissingPackage` without torch, and what `check_working_folder` raises."""
-    if find_spec("torch") is None:
+    if importlib.util.find_spec("torch") is None:
         raise missing_package(f"'slm {command}'", *missing_packages())
     check_working_folder("cd to a folder that exists")
