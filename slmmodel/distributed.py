@@ -93,6 +93,17 @@ def process_group(device: torch.device, note: Callable[[str], None] = lambda tex
                 dist.destroy_process_group()
 
 
+@contextmanager
+def waiting_ranks() -> Iterator[World]:
+    """The processes that torchrun started, where they only wait for one another: their group needs no GPU.
+
+    A group that the caller has made is used on its device.
+    """
+    is_on_cuda = torchrun.is_rank() and dist.is_initialized() and dist.get_backend() == "nccl"
+    with process_group(torch.device("cuda" if is_on_cuda else "cpu")) as world:
+        yield world
+
+
 def _heard(call: Callable[[], Any], note: Callable[[str], None]) -> Any:
     """The result of a call that waits for other ranks, in a thread: torch waits without hearing signals.
 

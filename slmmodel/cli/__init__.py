@@ -17,8 +17,8 @@ from textwrap import shorten
 
 import slmtok.cli
 import slmtok.errors
-from slmmodel.checks import check_working_folder
-from slmmodel.cli.ranks import reports
+from slmmodel.cli.environment import PACKAGES, check_environment, missing_packages
+from slmmodel.cli.ranks import OF_RANKS, check_is_alone, reports
 from slmmodel.errors import (
     BytesDisagree,
     MissingPackage,
@@ -62,26 +62,16 @@ COMMANDS: dict[str, Entry] = {
 }
 
 
-_PACKAGES = {"torch": "torch", "safetensors": "safetensors", "pydantic": "pydantic", "yaml": "PyYAML"}
-"""The modules of the extra `model`, each with its package."""
-
-
-def _missing() -> list[str]:
-    """The packages of the extra `model` that are not installed."""
-    from importlib.util import find_spec
-
-    return [package for module, package in _PACKAGES.items() if find_spec(module) is None]
-
-
 def _prepare(command: str) -> None:
-    """Raises `MissingPackage` without torch. Sets OpenMP threads to sleep instead of spinning while they wait."""
-    from importlib.util import find_spec
+    """Raises `OptionError` for several processes where one runs the command, and what `check_environment` raises.
 
+    Sets OpenMP threads to sleep instead of spinning while they wait.
+    """
     if command == "completion":
         return
-    if find_spec("torch") is None:
-        raise missing_package(f"'slm {command}'", *_missing())
-    check_working_folder("cd to a folder that exists")
+    if command not in OF_RANKS:
+        check_is_alone()
+    check_environment(command)
     # A spinning thread holds the core that another process may need. libgomp reads this when torch is loaded.
     if not any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
         os.environ["GOMP_SPINCOUNT"] = "10000"
@@ -152,8 +142,8 @@ def _import_error(error: Exception) -> Exception | None:
     """The error for a package of the extra `model` that is missing, or a torch that cannot be imported: incomplete, or
     without one of its libraries.
     """
-    if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
-        return missing_package("slm", *(_missing() or [_PACKAGES[error.name]]))
+    if isinstance(error, ModuleNotFoundError) and error.name in PACKAGES:
+        return missing_package("slm", *(missing_packages() or [PACKAGES[error.name]]))
     if too_large := _library_too_large(error):
         return too_large
     if "torch" in sys.modules or not isinstance(error, (ImportError, OSError)):

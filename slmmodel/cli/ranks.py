@@ -1,4 +1,4 @@
-"""Messages of the processes that torchrun starts: rank 0 prints, and an error of several ranks is printed once."""
+"""The processes that torchrun starts: which commands they share, and that an error of several ranks is printed once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,32 @@ import hashlib
 import os
 from datetime import timedelta
 
-from slmmodel import torchrun
+import click
 
+from slmmodel import torchrun
+from slmmodel.errors import OptionError
+from slmtok.cli.arguments import command_line
+from slmtok.cli.options import arguments_of_command
+
+OF_RANKS = ("train", "resume")
+"""Commands whose work the processes share."""
 STORE_TIMEOUT_SECONDS = 5.0
 """For connecting to torchrun's store; without it every rank prints."""
+
+
+def check_is_alone() -> None:
+    """Raises `OptionError` in one of several processes of torchrun, each of which would do the whole work.
+
+    An environment with a rank and no local one is that of a machine of a cluster, where one also types commands.
+    """
+    if "LOCAL_RANK" not in os.environ or not torchrun.is_rank():
+        return
+    context = click.get_current_context()
+    raise OptionError(
+        f"{context.command_path} runs in one process, and torchrun started {torchrun.number('WORLD_SIZE')}",
+        limit=f"{' and '.join(f'slm {name}' for name in OF_RANKS)} share their work between processes",
+        fix=command_line(context, arguments_of_command()),
+    )
 
 
 def reports(error: str) -> bool:

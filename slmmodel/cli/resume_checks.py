@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from os import sep
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,10 @@ from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import open_if_text
 from slmmodel.cli.run_argument import is_spent, resumed_at, step_at, trained_anew, with_value
 from slmmodel.cli.text import is_text
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError, Unreadable
 from slmmodel.folder_lock import locked
 from slmmodel.run_entries import METRICS
+from slmmodel.torchrun import is_main
 from slmtok.cli.options import arguments_of_command
 
 if TYPE_CHECKING:
@@ -242,19 +242,36 @@ def naming_sound_step(run: RunFolder) -> Iterator[None]:
 def removed_if_refused(folder: RunFolder, parent: str) -> Iterator[None]:
     """Removes a new branch where an error ends the block before its first step: the next command can make it then.
 
-    One that another process has begun to train, or has finished, stays. An error about a file of the branch names the
-    one of `parent` that it was copied from.
+    One that another process has begun to train, or has finished, stays. Of the ranks of torchrun, rank 0 removes it. An
+    error about the content of a file names the one of `parent` that it was copied from.
     """
     metrics = folder.path / METRICS
-    before = metrics.stat().st_size
+    before = metrics.stat().st_size if is_main() else 0
     try:
         yield
     except Exception as error:
-        with suppress(OSError, SlmmodelError):
-            with locked(folder.path) as folder.handle:
-                if not folder.finished and metrics.stat().st_size == before:
-                    folder.remove()
-            folder.path.rmdir()
-        if isinstance(error, SlmmodelError) and (error.where or "").startswith(f"{folder.path}{sep}"):
-            error.where = str(Path(parent) / Path(str(error.where)).relative_to(folder.path))
+        if is_main():
+            _remove_untrained(folder, before)
+        if isinstance(error, SlmmodelError) and not isinstance(error, (OutputExists, Unreadable)):
+            _name_original(error, folder, parent)
         raise
+
+
+def _name_original(error: SlmmodelError, folder: RunFolder, parent: str) -> None:
+    """Changes the place of an error from a file of a branch to the one of `parent` that it was copied from."""
+    place = Path(error.where or "")
+    if folder.path in place.parents:
+        error.where = str(parent / place.relative_to(folder.path))
+
+
+def _remove_untrained(folder: RunFolder, metrics_bytes: int) -> None:
+    """Removes a branch that has only its first checkpoint and as many bytes of metrics as when it was made.
+
+    A restart by torchrun may have continued a branch with others.
+    """
+    with suppress(OSError, SlmmodelError):
+        with locked(folder.path) as folder.handle:
+            is_first = folder.checkpoints.list() == [folder.fingerprint["parent"]["step"]]
+            if is_first and not folder.finished and (folder.path / METRICS).stat().st_size == metrics_bytes:
+                folder.remove()
+        folder.path.rmdir()

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from slmmodel.budget import Budget
 from slmmodel.checkpoint import RunFolder, read_train_state, runs_in
 from slmmodel.checks import folder_of
+from slmmodel.cli.environment import check_environment
 from slmmodel.errors import SlmmodelError
 from slmmodel.files import new_name
 from slmmodel.models.presets import PRESETS, nearest_in_size
@@ -87,7 +88,7 @@ def _is_no_run(path: str) -> bool:
 
 def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # Without torch the packages to install come first.
-    ctx.meta["app"].prepare(ctx.info_name)
+    check_environment(str(ctx.info_name))
     folder, given = folder_of(path), RunFolder(Path(path))
     if of_tokens := of_tokenizer(path, ctx):
         raise given.not_a_run(path, what="a tokenizer", fix=of_tokens, option="run")

@@ -153,6 +153,8 @@ def train(
             with _naming_data_of_run(folder, data):
                 numbers, rows = dry_run_rows(given, opened, output=output, **options)
             notes = tuple(numbers.pop("notes"))
+            if not is_main():
+                return _silent()
             return Outcome(numbers, lambda: print_rows(rows, title="would train"), warnings=notes)
         options["verify"] = not no_verify
         with _naming_data_of_run(folder, data):
@@ -651,8 +653,7 @@ def _train(
         unevaluated = _finished_without_score(given, data, Path(output), remark) if needs_score else None
         result = unevaluated or train_run(given, data=data, output=output, report=progress, note=remark, **options)
         if not is_main():
-            settings().as_json = False
-            return Outcome({}, code=result.code)
+            return _silent(result.code)
         if plot is not None:
             progress("plotting", 0, 0)
             draw([RunFolder(result.path)], plot, force=True)
@@ -670,6 +671,12 @@ def _train(
         warnings=tuple(result.notes),
         warnings_shown=True,
     )
+
+
+def _silent(code: int = 0) -> Outcome:
+    """The outcome of a rank that prints nothing."""
+    settings().as_json = False
+    return Outcome({}, code=code)
 
 
 class TrainProgress(Progress):

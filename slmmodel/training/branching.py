@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from slmmodel import checkpoint, optim, run_entries
 from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data.strategies import strategy_of
+from slmmodel.distributed import is_restart, waiting_ranks
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.files import make_folder, read_file, write_file
-from slmmodel.folder_lock import check_regular, locked
+from slmmodel.folder_lock import check_regular
 from slmmodel.run_files import first_data
 from slmmodel.training import setup
 from slmmodel.yaml_files import to_yaml
@@ -31,23 +32,55 @@ def branch(
     """A new run that begins at a checkpoint of another (the newest with `step` None). Nothing is trained yet.
 
     `settings` may change options of `optim` and `run`; the number of steps is then planned again. `data`: where the
-    training data of the run are now, if they were moved.
+    training data of the run are now, if they were moved. Of the ranks of torchrun, rank 0 makes it and the others wait;
+    after a restart `force` does not replace what it has begun.
     Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
     """
-    parent, run = RunFolder.open(source), setup.locate_run(Path(output), force=True)
-    with locked(run.path) as run.handle:
-        return _branch(parent, step, run, settings_of(settings or {}), data, force=force)
+    parent, run, changes = (
+        RunFolder.open(source),
+        setup.locate_run(Path(output), force=True),
+        settings_of(settings or {}),
+    )
+    with waiting_ranks() as world, setup.exclusive(run.path, world) as run.handle:
+        # Each rank checks, so that all raise the same error; rank 0 alone writes, when all have checked.
+        plan = _plan(parent, step, run, changes, data)
+        is_restarted = bool(world.reduce("max", [is_restart()])[0])
+        if run.exists() and (is_restarted or not force):
+            # Other data than the parent's are only continued where they are named; training compares them.
+            same = ("parent", "config", *(["data"] if data is None else []))
+            if all(run.fingerprint.get(name) == plan.fingerprint.get(name) for name in same):
+                # An interrupted branch of the same checkpoint: it is continued, also with `force` after a restart.
+                return run
+            if not force:
+                raise OutputExists(
+                    f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
+                )
+        world.barrier()
+        if world.is_main:
+            _write(parent, run, plan)
+        world.barrier()
+        setup.wait_until_visible(run, world)
+    return run
 
 
-def _branch(
-    parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None, *, force: bool
-) -> RunFolder:
-    folder, output = parent.checkpoint(step), run.path
+class _Plan(NamedTuple):
+    """What a new run begins with."""
+
+    checkpoint: Path
+    config: RunConfig
+    state: dict[str, Any]
+    fingerprint: dict[str, Any]
+    has_changes: bool
+
+
+def _plan(parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None) -> _Plan:
+    """The new run at the path of `run`. Writes nothing."""
+    folder = parent.checkpoint(step)
     for stem in (run_entries.MODEL, run_entries.OPTIMIZER):
         # Refused before anything is written, with another step.
         checkpoint.read_tensors(folder, stem)
     if run.path.resolve() == parent.path.resolve():
-        raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
+        raise OptionError(f"-o {str(run.path)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)
     _check_state(parent, config, changes)
     if data is not None:
@@ -64,39 +97,35 @@ def _branch(
     from_checkpoint |= {"cursor": state["cursor"], "positions": state["positions"], "plan": _plan_before(parent)}
     from_checkpoint["data"] = first_data(parent.fingerprint)
     fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
-    if run.exists() and not force:
-        # Other data than the parent's are only continued where they are named; training compares them.
-        same = ("parent", "config", *(["data"] if data is None else []))
-        if all(run.fingerprint.get(name) == fingerprint.get(name) for name in same):
-            # An interrupted branch of the same checkpoint: it is continued.
-            return run
-        raise OutputExists(
-            f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
-        )
     if changes:
         fingerprint["steps"] = None
+    check_regular(parent.path / run_entries.METRICS)
+    return _Plan(folder, config, state, fingerprint, bool(changes))
+
+
+def _write(parent: RunFolder, run: RunFolder, plan: _Plan) -> None:
+    """Writes the new run, in the place of what was there."""
+    folder, state = plan.checkpoint, plan.state
     vocab = parent.read(run_entries.VOCAB)
     tokenizer = None if parent.tokenizer is None else parent.read(run_entries.TOKENIZER)
     lines = parent.path / run_entries.METRICS
-    check_regular(lines)
     # Training says what is missing of them.
     metrics = read_file(lines, int(state["metrics_length"])) if lines.exists() else b""
     run.remove()
-    write_file(run.path / run_entries.FINGERPRINT, checkpoint.to_json(fingerprint), run.handle)
+    write_file(run.path / run_entries.FINGERPRINT, checkpoint.to_json(plan.fingerprint), run.handle)
     copy = run.checkpoints.folder / folder.name
     make_folder(copy, run.handle)
     for name in (*checkpoint.read_sums(folder), checkpoint.SUMS):
         write_file(copy / name, read_file(folder / name), run.handle)
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
-    if changes:
+    if plan.has_changes:
         # The new number of steps replaces that of a time budget which the parent planned again.
-        state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
+        state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(plan.fingerprint)}
         write_file(copy / run_entries.TRAIN_STATE, checkpoint.to_json(state), run.handle)
         write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)), run.handle)
     write_file(run.path / run_entries.METRICS, metrics, run.handle)
-    run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
-    return run
+    run.create(to_yaml(plan.config.to_dict()), plan.fingerprint, vocab, tokenizer)
 
 
 def _check_state(parent: RunFolder, config: RunConfig, changes: Settings) -> None:

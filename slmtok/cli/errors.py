@@ -339,11 +339,12 @@ def _with_others(fact: str, fix: str, option: str, context: click.Context) -> tu
 def _several_unknown(context: click.Context) -> str:
     """The fact about the unknown options of a command line that `_translated` has."""
     arguments, left_out = arguments_of(context), _without_equivalent(context)
-    remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
+    unknown = _unknown(context)
+    remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in unknown)
     absent = "".join(f"; {found}" for text in remedies for found in re.findall("slmtok has no .*", text))
-    kind = "options of another tool" if left_out or _are_foreign(context) else "unknown options"
+    fact = f"unknown option {unknown[0]!r}" if len(unknown) == 1 else f"unknown options: {', '.join(unknown)}"
     without = f"; {context.command_path} has nothing for {', '.join(left_out)}" if left_out else ""
-    return f"{kind}: {', '.join(_unknown(context))}{absent}{without}"
+    return f"{fact}{absent}{without}"
 
 
 def _behind_command(name: str, group: click.Group, context: click.Context) -> str:
@@ -525,16 +526,6 @@ def _without_equivalent(context: click.Context) -> list[str]:
         if not (_near_option(flag, known) or (is_corpus and flag in _CORPUS_OPTIONS))
         and not _remedy(flag, _value_of(flag, arguments), context)
     ]
-
-
-def _are_foreign(context: click.Context) -> bool:
-    """Whether each unknown option is known from another tool, and none is a misspelt one of ours."""
-    return all(
-        _habit(context.command, flag)
-        or _foreign_option(flag, None, context.command)
-        or (flag in _CORPUS_OPTIONS and takes_corpus(context.command))
-        for flag in _unknown(context)
-    )
 
 
 def _near_option(flag: str, known: Sequence[str]) -> str | None:

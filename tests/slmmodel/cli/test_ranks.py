@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -52,6 +53,40 @@ def test_without_the_store_every_rank_prints(slm, rank, monkeypatch):
     monkeypatch.setenv("MASTER_PORT", "1")
     monkeypatch.setattr("slmmodel.cli.ranks.STORE_TIMEOUT_SECONDS", 0.5)
     assert "nowhere" in slm("train", "nowhere", code=1).err
+
+
+ALONE = {
+    "demo": ("text file.txt", "-o", "made"),
+    "export": ("run", "--output-format", "hf", "-o", "made"),
+    "ablate": ("--vocabs", "300,400", "--text", "text file.txt", "-o", "made"),
+    "info": ("run",),
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("command", ALONE)
+def test_a_command_of_one_process_says_so_under_torchrun(slm, rank, monkeypatch, command):
+    """Each process would do the whole work, in one folder; without torchrun the command runs."""
+    rank(1)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    Path("text file.txt").write_text("A text.")
+    Path("run").mkdir()
+    line = (command, *ALONE[command])
+    err = slm(*line, code=2).err
+    assert f"slm {command} runs in one process, and torchrun started 2\n" in err
+    assert err.endswith(f"  fix:   {shlex.join(['slm', *line])}\n")
+    assert not Path("made").exists()
+    rank(0)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    assert slm(*line, code=2).err == "", "rank 1 has said it"
+
+
+def test_a_machine_of_a_cluster_runs_commands_of_one_process(slm, rank, monkeypatch):
+    """Its environment may have a rank, and no local one."""
+    rank(1)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "False")
+    assert "model:" in slm("config", code=0).out
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_setting_is_of_training_on_the_data_of_a_demo(slm, text):
     Path("text.txt").write_bytes(text)
     line = "demo text.txt --vocab 300 --steps 1 --lr 1e-3 --threads 1 -o new"
     err = slm(*line.split(), code=2).err
-    assert "options of another tool: --steps, --lr\n" in err
+    assert "unknown options: --steps, --lr\n" in err
     first, _, second = err.rpartition("fix:   ")[2].strip().partition(" && ")
     assert first == "slm demo text.txt --vocab 300 --budget steps=1 --threads 1 -o new"
     sets = "--preset cpu-demo --set optim.lr=1e-3 --budget steps=1 --threads 1"

@@ -82,8 +82,14 @@ REFUSED = {
     "resume run --step 9 -o new": (1, "the run has no checkpoint of step 9", "limit: steps: 2\n"),
     "resume run --lr 1": (
         2,
-        "options of another tool: --lr\n",
+        "error: unknown option '--lr'\n",
         "fix:   slm resume run --set optim.lr=1 -o run-2 --budget steps=4\n",
+    ),
+    # An option of another command of ours is not said to be of another tool.
+    "resume run --step 1 -o new --parallel ddp": (
+        2,
+        "error: unknown option '--parallel'\n",
+        "fix:   slm resume run --step 1 -o new --set run.parallel=ddp",
     ),
     "train data -o new --set optim.lr = 1": (2, "unexpected extra argument", "fix:   use --set optim.lr=1\n"),
     "train data -o new --set optim.lr=1e-3,run.seed=2": (

@@ -127,7 +127,7 @@ REFUSED = {
     "sample run hi --temp 0": (2, "fix:   use --temperature 0\n"),
     "sample run hi --temp 0 --max-tokens 20": (
         2,
-        "options of another tool: --temp, --max-tokens\n  where: slm sample\n"
+        "unknown options: --temp, --max-tokens\n  where: slm sample\n"
         "  fix:   slm sample run hi --temperature 0 --max-new 20\n",
     ),
     "sample run hi --temprature 0 --max-tokens 20": (

@@ -59,7 +59,7 @@ def test_the_order_and_the_case_of_a_text(slmtok, here) -> None:
 def test_all_unknown_options_are_named_at_once(slmtok, here) -> None:
     train = ["train", "src", "--vocab", "280", "-o", "x.json"]
     fact, fix = error_of(slmtok, *train, "--deduplicate", "--shuffle", "--lowercase")
-    assert fact == "error: options of another tool: --deduplicate, --shuffle, --lowercase"
+    assert fact == "error: unknown options: --deduplicate, --shuffle, --lowercase"
     assert fix == shlex.join(["slmtok", *train])
     fact, fix = error_of(slmtok, *train, "--limit", "2", "--shuffle", "--recursive")
     assert fact.endswith("--limit, --shuffle, --recursive; slmtok train has nothing for --recursive")
