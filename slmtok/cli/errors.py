@@ -331,7 +331,8 @@ def _with_others(fact: str, fix: str, option: str, context: click.Context) -> tu
     if others and fact.startswith(single := f"unknown option {option!r}"):
         fact = f"unknown options: {', '.join(_unknown(context))}{fact.removeprefix(single)}"
         help = f"{context.command_path} --help"
-        is_of_all = fix.endswith("--help") or (fix.startswith(f"{context.command_path} ") and option not in fix)
+        # A whole command line keeps the options that it was not made for.
+        is_of_all = fix.endswith("--help") or (fix.startswith(("slm ", "slmtok ")) and not {*others} & {*fix.split()})
         fix = fix if is_of_all else f"for {option}, {fix}; for {', '.join(others)}, {help}"
     return fact, fix
 
