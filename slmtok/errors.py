@@ -63,7 +63,15 @@ def python_naming(setting: Setting) -> str:
 def render(message: Message, naming: Naming = python_naming) -> str:
     """The text of a message."""
     parts = (message,) if isinstance(message, str) else message
+    if naming is python_naming:
+        # Arguments of a call have commas between them.
+        around = zip((None, *parts), parts, (*parts[1:], None), strict=False)
+        parts = [", " if part == " " and _are_settings(before, after) else part for before, part, after in around]
     return "".join(_of_caller(part, naming) if isinstance(part, str) else naming(part) for part in parts)
+
+
+def _are_settings(*parts: object) -> bool:
+    return all(isinstance(part, Setting) for part in parts)
 
 
 def _of_caller(text: str, naming: Naming) -> str:
