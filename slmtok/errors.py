@@ -13,7 +13,7 @@ A part that mentions an option is a tuple of strings and `Setting`s. `str(error)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -62,8 +62,16 @@ def python_naming(setting: Setting) -> str:
 
 def render(message: Message, naming: Naming = python_naming) -> str:
     """The text of a message."""
-    parts = (message,) if isinstance(message, str) else message
+    parts: Sequence[str | Setting] = (message,) if isinstance(message, str) else message
+    if naming is python_naming:
+        # Arguments of a call have commas between them.
+        around = zip((None, *parts), parts, (*parts[1:], None), strict=False)
+        parts = [", " if part == " " and _are_settings(before, after) else part for before, part, after in around]
     return "".join(_of_caller(part, naming) if isinstance(part, str) else naming(part) for part in parts)
+
+
+def _are_settings(*parts: object) -> bool:
+    return all(isinstance(part, Setting) for part in parts)
 
 
 def _of_caller(text: str, naming: Naming) -> str:

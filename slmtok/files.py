@@ -17,7 +17,7 @@ from typing import BinaryIO
 from slmtok.checks import check_path, expanded_home, is_file_name
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
-from slmtok.path_arguments import glob_matches
+from slmtok.path_arguments import glob_matches, hub_fetch
 from slmtok.record_texts import short_text, texts_of_one
 
 MAX_FILE_BYTES = {
@@ -55,6 +55,18 @@ _FETCH_FOLDER = {
     "gs:": "mkdir {copy} && gcloud storage rsync --recursive {address} {copy}",
 }
 """The same for a folder, whose address ends with a slash."""
+_HUB = r"https?://(?:www\.)?(?:huggingface|hf)\.co/"
+_FORGE = r"https?://(?:www\.)?(?:github|gitlab)\.com/"
+_FILE_PAGES = ((rf"({_HUB}.+?)/blob/(.+)", r"\1/resolve/\2"), (rf"({_FORGE}.+?)/blob/(.+)", r"\1/raw/\2"))
+"""Addresses of pages that show a file, and the address of the file itself."""
+_REPOSITORY_PAGE = re.compile(rf"({_FORGE}[\w.-]+/([\w.-]+?))(?:\.git)?(?:/(?:-/)?tree/([^/]+)(/.+?)?)?/?")
+"""The repository, its name, a branch and a folder in it."""
+_DATA_SET_PAGE = re.compile(
+    rf"{_HUB}datasets/((?:[\w.-]+/)?(?!(?:tree|viewer)(?:/|$))[\w.-]+)"
+    r"(?:/tree/[^/]+|/viewer(?:/([\w.-]+)/([\w.-]+))?)?/?"
+)
+"""The name, and a configuration and its split."""
+_MODEL_PAGE = re.compile(rf"{_HUB}(?!(?:blog|datasets|docs|papers|spaces)/)((?:[\w.-]+/)?[\w.-]+)(?:/tree/[^/]+)?/?")
 _LOCAL = "file://"
 _ADDRESS = re.compile("([a-z0-9]{2,}:)//?")
 
@@ -142,8 +154,8 @@ def local_path(path: str) -> str | None:
     return local if local != path and os.path.lexists(local) else None
 
 
-def missing_input(path: str | os.PathLike[str]) -> MissingInput:
-    """The error for a file that does not exist."""
+def missing_input(path: str | os.PathLike[str], *, is_corpus: bool = False) -> MissingInput:
+    """The error for a file that does not exist. is_corpus: whether a data set may be named in its place."""
     if local := local_path(str(path)):
         is_address = str(path).startswith(_LOCAL)
         fact = f"{str(path)!r} is an address" if is_address else f"no file {str(path)!r}: '/' divides folders here"
@@ -151,7 +163,7 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     if address := _ADDRESS.match(str(path)):
         # `Path` leaves one slash of two.
         name = f"{address[1]}//{str(path)[address.end() :]}"
-        return _address_error(str(path), name, address[1])
+        return _page_error(str(path), name, is_corpus) or _address_error(str(path), name, address[1])
     folder = Path(path).parent
     if not str(path):
         return MissingInput("the name of a file is empty", fix="name a file", path="")
@@ -176,6 +188,39 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     )
 
 
+def _page_error(path: str, address: str, is_corpus: bool) -> MissingInput | None:
+    """The error for the address of a page about a data set, a model or a repository; None for another address.
+
+    The page itself is HTML, and no copy of it is meant.
+    """
+    page = re.split("[?#]", address)[0]
+    if found := _DATA_SET_PAGE.fullmatch(page):
+        fact, name = (
+            f"{address!r} is the page of a data set",
+            f"hf:{found[1]}" + (f":{found[2]}@{found[3]}" if found[2] else ""),
+        )
+        if is_corpus:
+            return MissingInput(
+                fact, limit="files, or a data set by its name", fix=repr(name), path=path, local_path=name
+            )
+        return MissingInput(fact, fix=f"name a file; where text is read, {name} names the data set", path=path)
+    if (found := _MODEL_PAGE.fullmatch(page)) and is_corpus:
+        fix = "name text: files, or a data set as hf:NAME"
+        return MissingInput(f"{address!r} is the page of a model", fix=fix, path=path)
+    if found:
+        fetch, copy = hub_fetch(found[1])
+        fact, what = f"{address!r} is the page of a model, and only files are read", "its tokenizer"
+    elif found := _REPOSITORY_PAGE.fullmatch(page):
+        folder, branch = free_name(found[2]), f"-b {shlex.quote(found[3])} " if found[3] else ""
+        fetch = f"git clone --depth 1 {branch}{shlex.quote(found[1])} {shlex.quote(folder)}"
+        copy = folder + (found[4] or "")
+        fact, what = f"{address!r} is the page of a repository, and only files are read", "the repository"
+    else:
+        return None
+    fix = f"fetch {what} first: {fetch}, and name {copy}"
+    return MissingInput(fact, fix=fix, path=path, address=address, fetch=fetch, copy=copy)
+
+
 def _address_error(path: str, address: str, kind: str) -> MissingInput:
     """The error for an address in the place of a file: its fix copies the file or the folder to a name not in use."""
     is_folder = address.endswith("/")
@@ -185,7 +230,8 @@ def _address_error(path: str, address: str, kind: str) -> MissingInput:
     fact = f"{address!r} is an address, and only files are read"
     if kind not in commands:
         return MissingInput(fact, fix=f"fetch the {noun} first, and name the copy", path=path)
-    fetch = commands[kind].format(address=shlex.quote(address), copy=shlex.quote(copy))
+    file = next((re.sub(shown, held, address) for shown, held in _FILE_PAGES if re.fullmatch(shown, address)), address)
+    fetch = commands[kind].format(address=shlex.quote(file), copy=shlex.quote(copy))
     fix = f"fetch the {noun} first: {fetch}, and name {copy}"
     return MissingInput(fact, fix=fix, path=path, address=address, fetch=fetch, copy=copy)
 

@@ -160,6 +160,9 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     if (local := error.fields.get("local_path")) and arguments_of(ctx).count(path) == 1:
         error.fix = command_line(ctx, [str(local) if word == path else word for word in arguments_of(ctx)])
         return
+    if (kept := error.fields.get("corpus_once")) and isinstance(kept, list):
+        error.fix = _named_once(kept, ctx) or error.fix
+        return
     if fetch := error.fields.get("fetch"):
         named = (path, error.fields["address"])
         words = [str(error.fields["copy"]) if word in named else word for word in arguments_of(ctx)]
@@ -191,6 +194,16 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     beside = str(error.fix).partition("tokenizer file beside it: ")[2]
     if beside and beside in [value for _, value in _values(ctx)]:
         error.fix = f"name another tokenizer in place of {path}: {beside} is given already"
+
+
+def _named_once(kept: Sequence[str], ctx: click.Context) -> str | None:
+    """The command line with these paths of its corpus alone; None where other words of it are equal to some."""
+    words, given = arguments_of(ctx), ctx.params.get("corpus", ())
+    if not given or any(words.count(path) != given.count(path) for path in given):
+        return None
+    # Of equal paths the first stays.
+    kept_at = [words.index(path) for path in kept]
+    return command_line(ctx, [word for at, word in enumerate(words) if word not in given or at in kept_at])
 
 
 def _of_lock(path: str, ctx: click.Context) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +84,7 @@ def _domain_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
 
     for domain, globs in read.domains.items():
         if any(matches(path, glob) for glob in globs for path in found):
-            each_meant = ((glob, glob_meant(glob, found, f"--domain {domain}=")) for glob in globs)
+            each_meant = ((glob, glob_meant(glob, found, f"--domain {domain}=", globs)) for glob in globs)
             for glob, meant in ((glob, meant) for glob, meant in each_meant if meant):
                 yield f"--domain {shlex.quote(f'{domain}={glob}')} matches no file of the corpus{meant}"
             continue
@@ -298,8 +298,11 @@ def _rewritten(program: str, path: str, besides: bytes | None = None) -> str:
     return with_force(f"{through(program, Source(path, read.encoding), target)}, and name it{named}")
 
 
-def glob_meant(glob: str, found: list[str], option: str) -> str:
-    """The end of the note on a glob that is the name of a folder, or the suffix, of files of the corpus; else ""."""
+def glob_meant(glob: str, found: list[str], option: str, given: Collection[str] = ()) -> str:
+    """The end of the note on a glob that is the name of a folder, or the suffix, of files of the corpus; else "".
+
+    given: globs beside it, of which none is proposed.
+    """
     from slmtok.corpus.globs import glob_of_folder, glob_of_suffix, matches
 
     if any(matches(path, glob) for path in found):
@@ -308,7 +311,11 @@ def glob_meant(glob: str, found: list[str], option: str) -> str:
     meant = folder or glob_of_suffix(glob, found)
     flag, _, name = option.partition(" ")
     again = again_with(f"{flag} {shlex.quote(f'{name}{meant}')}")
-    return "" if meant is None else f"; {again} for the files {'below it' if folder else 'of that suffix'}"
+    return (
+        ""
+        if meant is None or meant in given
+        else f"; {again} for the files {'below it' if folder else 'of that suffix'}"
+    )
 
 
 def explain_list(error: MissingInput) -> None:

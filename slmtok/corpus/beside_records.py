@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN
-from slmtok.corpus.streams import bare_suffix
+from slmtok.corpus.reading import documents
+from slmtok.corpus.streams import bare_suffix, read_document
 from slmtok.corpus.suffixes import SUFFIXES
-from slmtok.corpus.text_keys import is_text
-from slmtok.errors import Setting
+from slmtok.errors import Setting, SlmtokError
 from slmtok.options import ReadOptions
 from slmtok.sizes import counted
 
@@ -28,11 +28,16 @@ _TEXT_SUFFIXES = (".txt", ".text", *SUFFIXES["lines"])
 
 
 class BesideRecords(NamedTuple):
-    """fact: which files were read as text beside which records. exclude: the option that leaves `them` out."""
+    """fact: which files were read as text beside which records. globs: of the files, to leave `them` out."""
 
     fact: str
-    exclude: Setting
+    globs: tuple[str, ...]
     them: str
+
+    @property
+    def exclude(self) -> Setting:
+        """The option that leaves them out."""
+        return Setting("exclude", self.globs if len(self.globs) > 1 else self.globs[0])
 
 
 def beside_records(sources: Sequence[str], options: ReadOptions) -> BesideRecords | None:
@@ -64,9 +69,20 @@ def beside_records(sources: Sequence[str], options: ReadOptions) -> BesideRecord
     globs = tuple(dict.fromkeys(Path(path).name for path in beside))
     return BesideRecords(
         f"{beside[0]}{more} beside the records of {records[0]} {'were' if more else 'was'} read as text",
-        Setting("exclude", globs if len(globs) > 1 else globs[0]),
+        globs,
         "them" if more else "it",
     )
+
+
+def is_text(source: str, options: ReadOptions) -> bool:
+    """Whether a file of JSON is read as text, whatever the field, because it holds one object that is no record."""
+    if format_of(source, options).name != "json":
+        return False
+    try:
+        text = next(documents([source], options), None)
+        return text is not None and text == read_document(source, options)
+    except SlmtokError:
+        return False
 
 
 def _is_whole(path: str, size: int, options: ReadOptions) -> bool:

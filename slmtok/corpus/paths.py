@@ -188,7 +188,7 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
     fact = f"no file matches {shown!r}" if magic else f"no file or folder {shown!r}"
     is_told_apart = local_path(path) or expanded_home(path) or Path(path).is_symlink()
     if re.match("[a-z0-9]{2,}://", path) or is_told_apart:
-        return missing_input(path)
+        return missing_input(path, is_corpus=True)
     listed = globs.listed_globs(path) if "{" in path else []
     if len(listed) > 1 and all(glob.glob(each) for each in listed):  # noqa: PTH207
         limit = "a shell lists what is in braces, where they are not in quotes"

@@ -82,7 +82,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
         )
     kept.unused_globs = unused
     kept.named = frozenset(os.fspath(each) for each in given)
-    _refuse_duplicates(kept)
+    _refuse_duplicates(kept, [os.fspath(each) for each in given], options)
     _refuse_compressed_twins(kept)
     _check_contents([os.fspath(each) for each in given], kept, options)
     check_named_fields(kept, options)
@@ -178,22 +178,37 @@ def _refuse_weights(sources: Sequence[str], options: ReadOptions) -> None:
         )
 
 
-def _refuse_duplicates(sources: Sequence[str]) -> None:
-    """Raises `OptionError` for a source that is named twice: its documents would count twice."""
+def _refuse_duplicates(sources: Sequence[str], given: Sequence[str], options: ReadOptions) -> None:
+    """Raises `OptionError` for a source that is named twice: its documents would count twice. given: the corpus."""
     seen: dict[object, str] = {}
     for source in sources:
         identity = _identity(source)
         if identity in seen:
             same = seen[identity] == source
             names = f"{source!r} is" if same else f"{seen[identity]!r} and {source!r} are one file,"
+            kept = _without_repeated(given, options)
             raise OptionError(
                 f"{names} named twice in the corpus",
                 limit="each file once; --mix gives a domain more weight in training",
-                fix="name it once; a folder or glob may hold it already",
+                fix=f"name {', '.join(map(repr, kept))} alone" if kept else "name it once; two globs may hold it",
                 option="corpus",
                 path=source,
+                corpus_once=kept,
             )
         seen[identity] = source
+
+
+def _without_repeated(given: Sequence[str], options: ReadOptions) -> list[str]:
+    """The paths of a corpus without those whose files are all in others; [] where a file is named twice still."""
+    held = [{_identity(each) for each in expand([path], options.exclude)} for path in given]
+    kept = [*range(len(given))]
+    # A file is left out before the folder that holds it, and the second of two equal paths before the first.
+    for at in sorted(kept, key=lambda index: (len(held[index]), -index)):
+        others = [held[other] for other in kept if other != at]
+        if held[at] <= set().union(*others):
+            kept.remove(at)
+    files = [held[at] for at in kept]
+    return [given[at] for at in kept] if sum(map(len, files)) == len(set().union(*files)) else []
 
 
 def _refuse_compressed_twins(sources: Sequence[str]) -> None:

@@ -54,12 +54,12 @@ def rewrite(
         return None
     globs = _globs_of(paths, among) if len(paths) > 1 else []
     if globs:
-        suffix = _suffix_of(paths[0])
+        suffix = _common_suffix(paths)
         ending = _free_ending(globs, suffix, ending)
-        target = f'"${{each%{shlex.quote(suffix)}}}"{ending}'
+        target = f'"${{each%{shlex.quote(suffix)}}}"{ending}' if suffix else f'"$each"{ending}'
         written = _through(program, Source(paths[0], encoding), '"$each"', target)
         command = f"for each in {' '.join(globs)}; do {written}; done"
-        made = [each.removesuffix(shlex.quote(suffix)) + ending for each in globs]
+        made = [each.removesuffix(_quoted(suffix)) + ending for each in globs]
         return Rewrite(command, " ".join(made))
     if below := _rewrite_below(paths, program, ending, encoding):
         return below
@@ -96,7 +96,7 @@ def _files_below(folder: str, ending: str) -> Iterator[str]:
 
 def _free_ending(globs: Sequence[str], suffix: str, ending: str) -> str:
     """An ending like this one for the names that are made of those of some globs, which no file there has."""
-    folders = ["".join(shlex.split(each.removesuffix(f"*{shlex.quote(suffix)}"))) for each in globs]
+    folders = ["".join(shlex.split(each.removesuffix(f"*{_quoted(suffix)}"))) for each in globs]
     stem, kind = os.path.splitext(ending)  # noqa: PTH122
     endings = chain([ending], (f"{stem}-{number}{kind}" for number in count(2)))
     return next(
@@ -197,10 +197,24 @@ def _suffix_of(path: str) -> str:
     return Path(bare).suffix + packed
 
 
-def _globs_of(paths: Sequence[str], among: Sequence[str]) -> list[str]:
-    """The globs that match these files and none beside them, of one suffix; [] where there are none, or too many."""
+def _common_suffix(paths: Sequence[str]) -> str:
+    """The suffix of all these names; "" where they differ."""
     suffix = _suffix_of(paths[0])
-    if not suffix or any(_suffix_of(path) != suffix for path in paths):
+    return suffix if all(_suffix_of(path) == suffix for path in paths) else ""
+
+
+def _quoted(suffix: str) -> str:
+    """A suffix as the end of a word of a shell."""
+    return shlex.quote(suffix) if suffix else ""
+
+
+def _globs_of(paths: Sequence[str], among: Sequence[str]) -> list[str]:
+    """The globs that match these files and none beside them; [] where there are none, or too many.
+
+    Files of several suffixes are all that their folders hold.
+    """
+    suffix = _common_suffix(paths)
+    if not suffix and any(compression(path) != "plain" for path in paths):
         return []
     folders = {*_folders_of(paths)}
     if len(folders) > _MAX_GLOBS:
@@ -213,7 +227,7 @@ def _globs_of(paths: Sequence[str], among: Sequence[str]) -> list[str]:
     below = (glob.glob(f"*{glob.escape(suffix)}", root_dir=folder or None) for folder in folders)  # noqa: PTH207
     if sum(map(len, below)) > len(kept):
         return []
-    return [f"{shlex.quote(folder) + '/' if folder else ''}*{shlex.quote(suffix)}" for folder in sorted(folders)]
+    return [f"{shlex.quote(folder) + '/' if folder else ''}*{_quoted(suffix)}" for folder in sorted(folders)]
 
 
 def _folders_of(paths: Sequence[str] | Iterator[str]) -> Iterator[str]:

@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 
 from slmtok.calls import call_text
+from slmtok.corpus.beside_records import beside_records, is_text
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN
 from slmtok.corpus.reading import documents, find
-from slmtok.corpus.streams import read_document
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
 from slmtok.files import free_name
 from slmtok.options import CountOptions, ReadOptions, changed_options
@@ -29,7 +29,8 @@ _NOT_IN_FIX = {"text_key", "max_doc_bytes", "memory", "spill_dir", "threads"}
 def explain_keys(error: SlmtokError, corpus: object, options: ReadOptions) -> None:
     """For a record without the field of the text: the fix that reads files with different fields apart.
 
-    Other errors stay as they are, and those of a corpus that one other field fits. Where the corpus is counted,
+    Other errors stay as they are. Where one other field fits all records, the fix also leaves out the few files beside
+    them, which would be read as text. Where the corpus is counted,
     `fields` has `files_by_key`; else `joined`, the command that writes the texts of all files as records of one file,
     where there is one.
     """
@@ -37,8 +38,10 @@ def explain_keys(error: SlmtokError, corpus: object, options: ReadOptions) -> No
         return
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
         return
-    apart = _files_by_key(find(corpus, options), options)
+    found = find(corpus, options)
+    apart = _files_by_key(found, options)
     if len(apart) < 2:
+        _leave_out_beside(error, found, options)
         return
     unknown_files = apart.get(UNKNOWN_KEY, [])
     # The first row of a table may be text.
@@ -62,6 +65,18 @@ def explain_keys(error: SlmtokError, corpus: object, options: ReadOptions) -> No
         for key, files in apart.items():
             keys += [Setting("text_key", key), f" for {', '.join(files)}; "]
         error.fix = (*keys, "each in a call of its own")
+
+
+def _leave_out_beside(error: SlmtokError, found: Sequence[str], options: ReadOptions) -> None:
+    """Adds to a fix with the field of the text the option that leaves out what would be read as text beside it."""
+    fix = error.parts["fix"]
+    if not isinstance(fix, tuple):
+        return
+    first, *rest = fix
+    is_key = isinstance(first, Setting) and first.name == "text_key"
+    is_left_out = any(isinstance(part, Setting) and part.name == "exclude" for part in rest)
+    if is_key and not is_left_out and (beside := beside_records(found, options)):
+        error.fix = (first, " ", Setting("exclude", (*options.exclude, *beside.globs)), *rest)
 
 
 def _joined(apart: Mapping[str, Sequence[str]], options: ReadOptions) -> tuple[str, str]:
@@ -109,17 +124,6 @@ def _files_by_key(sources: Sequence[str], options: ReadOptions) -> dict[str, lis
     first = next(iter(found.values()), [])
     first += [source for source in sources if source not in chain(*found.values())]
     return found
-
-
-def is_text(source: str, options: ReadOptions) -> bool:
-    """Whether a file of JSON is read as text, whatever the field, because it holds one object that is no record."""
-    if format_of(source, options).name != "json":
-        return False
-    try:
-        text = next(documents([source], options), None)
-        return text is not None and text == read_document(source, options)
-    except SlmtokError:
-        return False
 
 
 def _key_of(source: str, options: ReadOptions) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from slmtok.corpus import Position
@@ -99,12 +100,22 @@ def _files_meant(glob: str, names: Sequence[str]) -> Message:
         # The folder that all files are in is not in their names, so a glob may match no name for its first part alone.
         if re.search(r"[*?[]", first):
             continue
-        for meant in ("/".join(parts[start:]), "/".join([*parts[start:], "*"])):
+        for meant in (
+            "/".join(parts[start:]),
+            "/".join([*parts[start:], "*"]),
+            *_named_like(PurePath(first).stem, names),
+        ):
             if 0 < sum(_matches(name, meant) for name in names) < len(names):
                 return (Setting("val", f"files:{meant}"),)
     if _names_files(glob):
         return f"name {shlex.quote(glob)} in the corpus too: the rule chooses among its files"
     return "a glob for the files that are validation"
+
+
+def _named_like(stem: str, names: Sequence[str]) -> list[str]:
+    """The glob for files of this stem among the sources; the only one by its name."""
+    endings = {name.rpartition("/")[2] for name in names if _matches(name, f"{stem}.*")}
+    return [endings.pop() if len(endings) == 1 else f"{stem}.*"]
 
 
 def _names_files(path: str) -> bool:

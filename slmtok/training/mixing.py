@@ -10,7 +10,7 @@ weight 1, the others four significant digits.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import takewhile
@@ -18,7 +18,7 @@ from math import lcm
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import OptionError, Setting, unknown_name
+from slmtok.errors import OptionError, Setting, UnknownName, suggestion, unknown_name
 from slmtok.option_values import MAX_WEIGHT, parse_temperature, parse_weight
 
 if TYPE_CHECKING:
@@ -54,17 +54,31 @@ def domain_weights(
 def check_named(options: TrainOptions, sources: Sequence[str] = ()) -> None:
     """For weighted options: raises `OptionError` for those of a text without named domains, before the text is read.
 
-    sources: the files of the corpus. Raises `UnknownName` for a weighted domain that is not named, and whose name is
-    that of some of them.
+    sources: the files of the corpus. Raises `UnknownName` for a weighted domain that is not named; its name
+    may be that of some of them.
     """
     if not options.domains:
         raise _no_domains(options.mix or {}, sources)
     known = options.domain_names
     meant = {name: glob_of(name, sources) for name in options.mix or {} if name not in known}
-    if sources and meant and _NO_GLOB not in meant.values():
-        error = unknown_name("domain", next(iter(meant)), known)
-        error.fix = (Setting("domains", meant), " beside the others")
+    if sources and meant:
+        error = _unknown_domain(options.mix or {}, next(iter(meant)), known)
+        if _NO_GLOB not in meant.values():
+            error.fix = (Setting("domains", meant), " beside the others")
         raise error
+
+
+def _unknown_domain(mix: Mapping[str, Any], name: str, known: Iterable[str]) -> UnknownName:
+    """The error for a weight of no domain; its fix names the one that is meant, or whose name begins alike."""
+    free = [each for each in known if each not in mix]
+    alike = [each for each in free if each.startswith(name) or name.startswith(each)]
+    error, meant = (
+        unknown_name("domain", name, known),
+        suggestion(name, free) or (alike[0] if len(alike) == 1 else None),
+    )
+    if meant:
+        error.fix = (Setting("mix", {meant if each == name else each: weight for each, weight in mix.items()}),)
+    return error
 
 
 def _no_domains(mix: Mapping[str, Any], sources: Sequence[str] = ()) -> OptionError:
@@ -128,7 +142,7 @@ def _by_mix(sizes: Mapping[str, int], mix: Mapping[str, Any]) -> dict[str, Fract
     weights = dict.fromkeys(sizes, Fraction(1))
     for name, value in mix.items():
         if name not in weights:
-            raise unknown_name("domain", name, weights)
+            raise _unknown_domain(mix, name, weights)
         weights[name] = parse_weight(name, value)
     if not any(weights.values()):
         raise OptionError(

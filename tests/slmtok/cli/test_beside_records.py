@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import slmtok as library
+from slmtok.errors import MalformedRecord
 
 
 @pytest.fixture
@@ -65,3 +66,19 @@ def test_no_note_on_a_mixture_of_many_files(data_set):
     for n in range(9):
         Path(f"set/{n}.md").write_text("The sea was calm.\n")
     assert "beside" not in data_set("count", "set", "-o", "x.counts").err
+
+
+def test_the_field_of_the_text_is_named_with_what_lies_beside(data_set):
+    """One fix for both: the note on the files beside would come after all is read."""
+    train = Path("set/data/train.jsonl")
+    train.write_text(train.read_text().replace('"text"', '"content"'))
+    ran = data_set("count", "set", "-o", "x.counts")
+    named = "--text-key content --exclude LICENSE --exclude README.md --exclude dataset_infos.json"
+    assert f"  fix:   {named} if all records have it, else --skip-malformed\n" in ran.err
+    again = data_set("count", "set", "-o", "x.counts", *named.split())
+    assert again.code == 0 and "beside" not in again.err
+    with pytest.raises(MalformedRecord) as raised:
+        library.train("set", vocab_size=290, allow_smaller=True, exclude=["LICENSE"])
+    call = str(raised.value.fix).partition(" if ")[0]
+    assert call == "text_key='content', exclude=('LICENSE', 'README.md', 'dataset_infos.json')"
+    assert library.train("set", vocab_size=290, allow_smaller=True, **eval(f"dict({call})"))

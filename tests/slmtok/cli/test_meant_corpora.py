@@ -422,3 +422,65 @@ def test_separator_that_is_empty_is_one_that_occurs(slmtok) -> None:
         ("r.jsonl", "leave --separator out: a record is a document"),
     ):
         assert fix_of_line(slmtok, f"count {name} -o new.counts --separator ''") == fix
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--domain fi=fi/* --mix finnish=2", "--mix fi=2"),
+        ("--domain fi=fi/* --domain zh=zh/* --mix finnish=2 --mix zh=3", "--mix fi=2 --mix zh=3"),
+        ("--domain finnish=fi/* --mix fin=2", "--mix finnish=2"),
+        ("--domain fi=fi/* --mix german=2", "use one of them"),
+        ("--domain fi=fi/* --mix finnish=2 --mix fi=3", "use one of them"),
+    ],
+)
+def test_a_weight_of_a_name_that_begins_alike(slmtok, domains, given, meant):
+    """It is refused before the corpus is read; a line with the fix in its place runs."""
+    assert fix_of_line(slmtok, f"{TRAIN} {given}") == meant
+    if meant.startswith("--mix"):
+        rest = given[: given.index("--mix")]
+        assert slmtok(*f"{TRAIN} {rest} {meant}".split()).code == 0
+
+
+def test_a_glob_of_a_domain_that_is_given_is_not_proposed_again(slmtok, domains):
+    line = f"{TRAIN} --domain fi=fi/ --domain zh=zh/ --force"
+    said = [each for each in slmtok(*line.split()).err.splitlines() if "--domain" in each]
+    again = [shlex.split(each.partition("run it again with ")[2].partition(" --force")[0]) for each in said]
+    assert again == [["--domain", "fi=fi/*"], ["--domain", "zh=zh/*"]]
+    ran = slmtok(*line.split(), *again[0], *again[1])
+    assert ran.code == 0 and "run it again" not in ran.err
+
+
+@pytest.mark.parametrize("glob", ["valid/*.txt", "./valid/**", "valid", "valid.json"])
+def test_files_of_validation_that_are_no_folder(slmtok, glob):
+    slmtok("train", "-o", "tok.json", "--vocab", "280", "--allow-smaller", "-", stdin=POEM.encode())
+    Path("splits").mkdir()
+    for name in ("train", "valid", "test"):
+        Path("splits", f"{name}.txt").write_text(f"{name}\n{POEM}")
+    line = "pack splits -t tok.json -o d"
+    fix = fix_of_line(slmtok, f"{line} --val files:{glob}")
+    assert fix == "--val files:valid.txt" and slmtok(*f"{line} {fix}".split()).code == 0
+
+
+@pytest.mark.parametrize(
+    ("corpus", "once"),
+    [
+        ("zh zh/0.txt", "zh"),
+        ("zh/0.txt zh", "zh"),
+        ("zh zh", "zh"),
+        ("zh/* fi zh/0.txt zh/0.txt", "zh/* fi"),
+        ("fi/0.txt fi/../fi/0.txt", "fi/0.txt"),
+    ],
+)
+def test_a_corpus_that_names_a_file_twice_is_named_without_it(slmtok, domains, corpus, once):
+    Path("zh/1.txt").write_text(SENTENCE)
+    fix = fix_of_line(slmtok, f"count {corpus} -o o.counts")
+    assert shlex.split(fix) == ["slmtok", "count", *once.split(), "-o", "o.counts"]
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+
+
+def test_a_file_that_two_globs_hold_is_in_neither_alone(slmtok, domains):
+    Path("fi/1.txt").write_text(SENTENCE)
+    Path("fi/2.txt").write_text(SENTENCE)
+    fix = fix_of_line(slmtok, "count 'fi/[01].txt' 'fi/[12].txt' -o o.counts")
+    assert fix == "name it once; two globs may hold it"

@@ -72,7 +72,8 @@ def test_a_weight_of_a_domain_that_is_not_named_names_its_files(slmtok, files) -
     assert fix_of_line(slmtok, line) == "--domain 'fi=fi/**' beside the others"
     ran = slmtok(*shlex.split(f"{line} --domain 'fi=fi/**'"))
     assert (ran.code, ran.err) == (0, "")
-    assert fix_of_line(slmtok, f"{line} --force".replace("fi=2", "english=2")) == "use one of them"
+    assert fix_of_line(slmtok, f"{line} --force".replace("fi=2", "english=2")) == "--mix en=2"
+    assert fix_of_line(slmtok, f"{line} --force".replace("fi=2", "german=2")) == "use one of them"
 
 
 def test_a_folder_after_a_colon_is_a_domain_of_its_files(slmtok, files) -> None:

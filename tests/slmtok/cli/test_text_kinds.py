@@ -249,3 +249,19 @@ def test_a_format_that_names_the_kind_of_the_files(slmtok, corpus: list[str]) ->
     assert ran.code == 0 and "HTML" not in ran.err and len(written) == (1 if corpus == ["a.html"] else 2)
     Path("c.txt").write_text(SENTENCE)
     assert "fix:   --format auto, or " in slmtok("count", "c.txt", "--format", "html", "-o", "x.counts").err
+
+
+@pytest.mark.parametrize("names", [["a.html", "b.html", "index"], ["a", "b.htm", "c.html"]])
+def test_all_files_of_a_folder_whatever_their_suffixes(slmtok, names):
+    """A mirror of a site has pages without a suffix."""
+    Path("site").mkdir()
+    for number, name in enumerate(names):
+        Path("site", name).write_text(f"<!doctype html><html><p>{SENTENCE} {number}</p></html>\n")
+    err = slmtok("train", "site", "--vocab", "280", "--allow-smaller", "-o", "tok.json").err
+    command, _, named = err[err.index("for each in ") :].partition("\n")[0].partition(", and name ")
+    assert named == "site/*-text.txt, with --force"
+    subprocess.run(command, shell=True, check=True)
+    texts = [path.read_text().split() for path in sorted(Path("site").glob("*-text.txt"))]
+    assert texts == [[*SENTENCE.split(), str(number)] for number in range(3)]
+    Path("site/other").write_text(SENTENCE)
+    assert "for each in " not in slmtok("train", "site", "--vocab", "280", "--allow-smaller", "--force").err
