@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from slmtok.corpus.contents import text_head_of
+from slmtok.corpus.csv_dialects import rows_by_tabs
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.template import LIKELY_FIELDS, template_of
 from slmtok.errors import SlmtokError
@@ -18,11 +19,15 @@ _MAX_TABLES = 16
 
 
 class TableHead(NamedTuple):
-    """path: of the table. first: its first row. texts: in the first rows, the values of the columns that are read."""
+    """path: of the table. first: its first row. texts: in the first rows, the values of the columns that are read.
+
+    is_by_tabs: whether a table of format csv has tabs between its columns.
+    """
 
     path: str
     first: list[str]
     texts: list[list[str]]
+    is_by_tabs: bool
 
 
 def table_heads(paths: Sequence[str], options: ReadOptions, name: str) -> list[TableHead]:
@@ -58,10 +63,14 @@ def _head_of(path: str, options: ReadOptions, name: str) -> TableHead | None:
     except (OSError, SlmtokError, csv.Error):
         return None
     # The last row may be cut.
-    rows = rows[:-1] if len(head) >= _HEAD_BYTES else rows
+    if len(head) >= _HEAD_BYTES:
+        rows, lines = rows[:-1], lines[:-1]
     template = template_of(options)
     if not rows or not (template.numbered or {*template.fields} <= {*rows[0]}):
         return None
     columns = [int(field) - 1 if template.numbered else rows[0].index(field) for field in template.fields]
     texts = [row for row in rows[not template.numbered :] if len(row) == len(rows[0]) > max(columns)]
-    return TableHead(path, rows[0], [[row[column] for column in columns] for row in texts]) if texts else None
+    if not texts:
+        return None
+    values = [[row[column] for column in columns] for row in texts]
+    return TableHead(path, rows[0], values, name == "csv" and rows_by_tabs(lines) is not None)
