@@ -9,11 +9,14 @@ from typing import NamedTuple
 from slmtok.corpus.contents import text_head_of
 from slmtok.corpus.csv_dialects import rows_by_tabs
 from slmtok.corpus.formats import format_of
+from slmtok.corpus.tables import are_names
 from slmtok.corpus.template import LIKELY_FIELDS, template_of
 from slmtok.errors import SlmtokError
 from slmtok.options import ReadOptions
 
 _HEAD_BYTES = 1 << 16
+_MIN_ROWS = 3
+"""Rows behind the first one from which on their numbers say something."""
 _MAX_TABLES = 16
 """Tables of a corpus that are looked at."""
 
@@ -21,13 +24,15 @@ _MAX_TABLES = 16
 class TableHead(NamedTuple):
     """path: of the table. first: its first row. texts: in the first rows, the values of the columns that are read.
 
-    is_by_tabs: whether a table of format csv has tabs between its columns.
+    is_by_tabs: whether a table of format csv has tabs between its columns. has_names: whether the first row names the
+    columns, of which one holds numbers.
     """
 
     path: str
     first: list[str]
     texts: list[list[str]]
     is_by_tabs: bool
+    has_names: bool
 
 
 def table_heads(paths: Sequence[str], options: ReadOptions, name: str) -> list[TableHead]:
@@ -37,12 +42,16 @@ def table_heads(paths: Sequence[str], options: ReadOptions, name: str) -> list[T
 
 
 def named_columns(head: TableHead, options: ReadOptions) -> list[str]:
-    """The names of the columns that are read by number, of which one is a usual name of text; else none."""
+    """The names of the columns that are read by number, where the first row is a header; else none.
+
+    One of them is a usual name of text, or the values of a column show it.
+    """
     template = template_of(options)
     if not template.numbered:
         return []
     names = [head.first[int(number) - 1] for number in template.fields]
-    return names if {*map(str.lower, names)} & {*LIKELY_FIELDS} and "" not in names else []
+    is_header = head.has_names or bool({*map(str.lower, names)} & {*LIKELY_FIELDS})
+    return names if is_header and "" not in names else []
 
 
 def are_quoted(head: TableHead) -> bool:
@@ -73,4 +82,16 @@ def _head_of(path: str, options: ReadOptions, name: str) -> TableHead | None:
     if not texts:
         return None
     values = [[row[column] for column in columns] for row in texts]
-    return TableHead(path, rows[0], values, name == "csv" and rows_by_tabs(lines) is not None)
+    return TableHead(
+        path, rows[0], values, name == "csv" and rows_by_tabs(lines) is not None, _has_names(rows, columns)
+    )
+
+
+def _has_names(rows: Sequence[Sequence[str]], read: Sequence[int]) -> bool:
+    """Whether the first row may name the columns, and has no number where all others have one that is not `read`."""
+    others = [row for row in rows[1:] if len(row) == len(rows[0])]
+    if len(others) < _MIN_ROWS or not are_names(rows[0]):
+        return False
+    columns = [*zip(*others, strict=True)]
+    beside = (at for at, name in enumerate(rows[0]) if name and at not in read)
+    return any(all(map(str.isdecimal, columns[at])) for at in beside)

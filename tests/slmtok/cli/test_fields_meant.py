@@ -124,6 +124,23 @@ def test_a_header_whose_first_name_is_empty_is_no_row_of_text(slmtok, name: str,
     assert (result["documents"], result["bytes"]) == (len(LONG), sum(map(len, LONG)))
 
 
+@pytest.mark.parametrize("first", ["Id,Review,Stars", ",Review,Stars", "one,Maria opened,pos"])
+def test_a_header_above_numbers_that_was_read_as_text_is_noted(slmtok, first: str) -> None:
+    """By its number, the name of a column is learned as a text."""
+    Path("a.csv").write_text(
+        "".join(f"{row}\n" for row in [first, *(f"{at},{text!r},5" for at, text in enumerate(LONG))])
+    )
+    lines = Path("a.csv").read_text().replace(", and", " and")
+    Path("a.csv").write_text(lines)
+    name = first.split(",")[1]
+    err = slmtok("count", "a.csv", "--text-key", "2", "-o", "x").err
+    assert (
+        f") was read as text; run it again with --text-key {shlex.quote(name)} --force for a table with a header" in err
+    )
+    Path("b.csv").write_text(lines.replace(first, f"0,{name},5"))
+    assert "was read as text" not in slmtok("count", "b.csv", "--text-key", "2", "-o", "y").err
+
+
 @pytest.mark.parametrize("mark", [",", "\t"])
 def test_such_a_table_without_a_name_of_its_format_has_a_header(slmtok, mark: str) -> None:
     lines = [mark.join(["", "title", "text"]), *(f"{at}{mark}Day {at}{mark}It rained" for at in range(9))]
