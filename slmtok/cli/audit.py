@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from slmtok.errors import (
 from slmtok.file_kinds import AUDIT, METADATA, NAMES, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load
-from slmtok.options import ReadOptions
+from slmtok.options import ReadOptions, option_keys
 from slmtok.sizes import counted
 from slmtok.vocab_json import load_metadata
 
@@ -160,25 +160,51 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
     )
 
 
-_CUTS = ("sample", "max_doc_chars", "max_docs", "max_bytes", "max_chars")
+_CUTS = {"sample", "seed", "max_doc_chars", "max_docs", "max_bytes", "max_chars"}
 """Options that leave out a part of a text."""
+_LIMITS = ("max_tokens", "max_chunks")
+"""Options of packing that leave out a part of a text."""
+_SEPARATION = {"separator", "document"}
+"""Options that leave separators out of a text, which are seldom as long as its documents."""
 
 
 def _other_reading(shards: Shards, read: ReadOptions, output: str, n_bytes: int) -> tuple[str, ...]:
-    """A warning about options of reading that are not those with which the data were packed."""
-    packed, given = shards.manifest["plan"]["options"]["read"], read.read_record()
-    names = [name for name in ("separator", "document", "format", "text_key") if packed.get(name) != given.get(name)]
+    """A warning about options of reading that are not those with which the data were packed, or about another text."""
+    packed = shards.manifest["plan"]["options"]["read"]
+    missing, extra = _differences(packed, read.read_record())
+    names = {setting.name for setting in (*missing, *extra)}
     held = sum(entry["bytes"] for entry in shards.manifest["shards"])
-    cut = [Setting(name, value) for name in _CUTS if (value := getattr(read, name)) is not None]
-    if n_bytes < held and cut:
-        shown = " ".join(map(flag_naming, cut))
-        return (f"{shown} cut this text to {n_bytes:,} bytes, and the data hold {held:,}: leave {shown} out",)
-    if not held <= n_bytes <= 2 * held + 64:
-        # Separators are left out of documents, and are seldom as long as them.
+    shown, left_out = (" ".join(map(flag_naming, settings)) for settings in (missing, extra))
+    if n_bytes < held and extra and names <= _CUTS and not missing:
+        return (f"{left_out} cut this text to {n_bytes:,} bytes, and the data hold {held:,}: leave {left_out} out",)
+    limits = {name: value for name in _LIMITS if (value := shards.manifest["plan"]["options"].get(name)) is not None}
+    if not names and limits and n_bytes > held:
+        limit = " ".join(flag_naming(Setting(name, value)) for name, value in limits.items())
+        fact = f"the data were packed with {limit}, and hold {held:,} bytes; this text has {n_bytes:,}"
+        return (f"{fact}: only data that were packed without {limit} hold a whole text",)
+    is_far = n_bytes > 2 * held + 64 or held > 2 * n_bytes + 64
+    if (names <= _SEPARATION and is_far and not limits) if names else n_bytes != held:
         return (f"the data hold {held:,} bytes of text, this text {n_bytes:,}: it is not the one that was packed",)
-    shown = " ".join(flag_naming(Setting(name, packed[name])) for name in names if packed.get(name))
-    again = f"the data were packed with {shown}: run it again with that option, which replaces {output}"
-    return (again,) if shown else ()
+    if not names:
+        return ()
+    how = " and ".join([*([f"with {shown}"] if shown else []), *([f"without {left_out}"] if left_out else [])])
+    again = "the same way" if extra else "with that option" if len(missing) == 1 else "with those options"
+    return (f"the data were packed {how}: run it again {again}, which replaces {output}",)
+
+
+def _differences(packed: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[list[Setting], list[Setting]]:
+    """The options of reading that the data were packed with and this text lacks, and those that it has more."""
+    plain = ReadOptions().read_record()
+    missing: list[Setting] = []
+    extra: list[Setting] = []
+    for name, key in option_keys(ReadOptions).items():
+        old, new = packed.get(key, plain.get(key)), given.get(key, plain.get(key))
+        # Domains leave the documents as they are, and a seed without a sample does.
+        if old == new or name == "domains" or (name == "seed" and "sample" not in packed):
+            continue
+        settings, value = (missing, old) if old != plain.get(key) else (extra, new)
+        settings.append(Setting(name, tuple(value) if isinstance(value, list) else value))
+    return missing, extra
 
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:

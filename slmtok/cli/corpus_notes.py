@@ -367,7 +367,7 @@ def _line_of_list(path: str, word: str, *, is_first: bool = False) -> str:
 
 
 def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
-    """Notes on a header that was read as text, and on quotes that .tsv does not have."""
+    """Notes on a header that was read as text, quotes that .tsv does not have, and tabs between columns of .csv."""
     from slmtok.corpus.csv_dialects import rewritten
     from slmtok.corpus.table_heads import are_quoted, named_columns, table_heads
     from slmtok.corpus.tables import short
@@ -382,6 +382,9 @@ def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
             again = f"{again_with(name)} for a table with a header"
             yield f"the first row of {head.path} ({shown}) was read as text; {again}"
             break
+    for head in [each for each in tables["csv"] if each.is_by_tabs][:1]:
+        fact = f"the columns of {head.path} are separated by tabs, and were read as if by commas"
+        yield f"{fact}; {again_with('--format tsv') if len(found) == 1 else 'name it alone, with --format tsv'}"
     for head in [*filter(are_quoted, tables["tsv"])][:1]:
         output = free_name(f"{Path(head.path).stem}.csv")
         line = render(rewritten(head.path, {"delimiter": "\t"}, output, read.encoding), flag_naming)

@@ -15,7 +15,7 @@ from typing import Any
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.likely_encodings import likely_encodings
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, compression, open_bytes, open_head
+from slmtok.corpus.streams import UTF_8, beginning_of, compression, open_head
 from slmtok.corpus.text_commands import Source, through
 from slmtok.errors import Message, Setting
 from slmtok.file_content import is_utf_8
@@ -41,6 +41,28 @@ def common_mark(rows: Sequence[str], marks: str) -> str | None:
         return None
     found = (mark for mark in marks if mark in rows[0] and len({row.count(mark) for row in rows}) == 1)
     return next(found, None)
+
+
+def first_lines(path: str, encoding: str) -> list[str]:
+    """The lines at the beginning of a file, with their ends, without one that may be cut."""
+    head = beginning_of(path, encoding, _HEAD_BYTES)
+    lines = head.decode("utf-8-sig", "replace").splitlines(keepends=True)
+    return lines[: -1 if len(head) == _HEAD_BYTES else None][: _MAX_ROWS + 1]
+
+
+def rows_by_tabs(lines: Sequence[str]) -> list[list[str]] | None:
+    """The rows of lines with as many tabs each, of which no first column has a comma; None for other lines."""
+    rows = [line.rstrip("\r\n").split("\t") for line in lines if line.strip("\r\n")]
+    is_even = len(rows) >= _MIN_ROWS and {*map(len, rows)} == {len(rows[0])} != {1}
+    return rows if is_even and not any("," in row[0] for row in rows) else None
+
+
+def are_quoted_by_tabs(lines: Sequence[str]) -> bool:
+    """Whether values between tabs are quoted as in CSV; of texts that are not, some begin and end with a quote too."""
+    values = [value for row in rows_by_tabs(lines) or () for value in row]
+    if not any(len(value) > 1 and value[0] == value[-1] == '"' for value in values):
+        return False
+    return _are_of_width(lines, lines[0].count("\t") + 1, {"delimiter": "\t", "strict": True})
 
 
 def name_of_rewritten(path: str, change: str) -> str:
@@ -87,10 +109,8 @@ def fix_of_rows(path: str, width: int, columns: Sequence[int], encoding: str) ->
     """
     if not Path(path).is_file():
         return None
-    with open_bytes(path, encoding) as stream:
-        head = stream.read(_HEAD_BYTES)
-    text = head.decode("utf-8-sig", "replace")
-    lines = text.splitlines(keepends=True)[: -1 if len(head) == _HEAD_BYTES else None][: _MAX_ROWS + 1]
+    lines = first_lines(path, encoding)
+    text = "".join(lines)
     if len(lines) <= _MIN_ROWS or any(_are_of_width([line], width, {"strict": True}) for line in lines[1:]):
         return None
     output = name_of_rewritten(path, "quoted")

@@ -18,7 +18,15 @@ from contextlib import suppress
 from itertools import islice, tee
 from typing import TYPE_CHECKING
 
-from slmtok.corpus.csv_dialects import common_mark, fix_of_rows, name_of_rewritten, rewritten
+from slmtok.corpus.csv_dialects import (
+    are_quoted_by_tabs,
+    common_mark,
+    first_lines,
+    fix_of_rows,
+    name_of_rewritten,
+    rewritten,
+    rows_by_tabs,
+)
 from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import Header, longest_column
@@ -68,7 +76,9 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
                 yield text
                 continue
             if not options.skip_malformed:
-                if header is not None and not is_any_read:
+                if by_tabs := _fix_of_tabs(path, options):
+                    malformed.limit, malformed.fix = _BY_TABS, by_tabs
+                elif header is not None and not is_any_read:
                     malformed.fix = fix_of_rows(path, header.width, header.columns, options.encoding) or malformed.fix
                 raise located(malformed, path, line=first_line)
             skipped.records += 1
@@ -151,13 +161,11 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
         text = b",".join(row)
         if (fix := format_of_name(path, options)) and (len(row) == 1 or bare_suffix(path) == ".tsv"):
             error.limit, error.fix = None, fix
+        elif by_tabs := _fix_of_tabs(path, options):
+            error.limit, error.fix = _BY_TABS, by_tabs
         elif b"\t" in text and not _has_quotes(path):
-            columns = text.split(b"\t")
-            is_named = template.fields[0].encode() in columns or template.numbered
             others = [b",".join(row).split(b"\t") for row in islice(behind, _MAX_ROWS)]
-            number = str(longest_column([each for each in others if len(each) == len(columns)] or [columns]) + 1)
-            key = (" ", Setting("text_key", number)) if not is_named and template.source is None else ()
-            error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
+            error.limit, error.fix = _BY_TABS, _as_tsv([text.split(b"\t"), *others], template)
         elif mark := _other_mark(text, islice(others_behind, _MAX_ROWS), len(row)):
             output = name_of_rewritten(path, "comma")
             command = rewritten(path, {"delimiter": mark}, output, options.encoding)
@@ -169,6 +177,31 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
             table = error.parts["fix"]
             error.fix = (*fix, "; for a table, ", *([table] if isinstance(table, str) else table or ()))
         raise
+
+
+_BY_TABS = "columns are separated by ',', and these by tabs"
+
+
+def _fix_of_tabs(path: str, options: ReadOptions) -> tuple[str | Setting, ...] | None:
+    """What to do about a table whose first lines have as many tabs each; None for other tables."""
+    lines = first_lines(path, options.encoding)
+    rows = rows_by_tabs(lines)
+    if rows is None:
+        return None
+    template = template_of(options)
+    if are_quoted_by_tabs(lines):
+        command = rewritten(path, {"delimiter": "\t"}, name_of_rewritten(path, "comma"), options.encoding)
+        return (*command, *_key_of([line.encode() for line in lines], "\t", template))
+    return _as_tsv([[value.encode() for value in row] for row in rows], template)
+
+
+def _as_tsv(rows: Sequence[Sequence[bytes]], template: Template) -> tuple[str | Setting, ...]:
+    """The options for a table with tabs: the format, and the longest column where the first row has not the field."""
+    first = rows[0]
+    if template.fields[0].encode() in first or template.numbered or template.source is not None:
+        return (Setting("format", "tsv"),)
+    at = longest_column([row for row in rows[1:] if len(row) == len(first)] or [first])
+    return Setting("format", "tsv"), " ", Setting("text_key", str(at + 1))
 
 
 def _key_of(lines: Sequence[bytes], mark: str, template: Template) -> tuple[str | Setting, ...]:

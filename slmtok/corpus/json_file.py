@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.nested_texts import (
+    explain_lacking,
     fix_of_absent,
     fix_of_list,
     fix_of_nested,
@@ -81,12 +82,15 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
         except MalformedRecord as error:
             if not options.skip_malformed:
                 is_object = isinstance(record, dict)
-                absent = fix_of_absent(file, ".json", template, record) if is_object and records is values[0] else None
+                suffix = ".json" if records is values[0] else None
+                absent = fix_of_absent(file, suffix, template, record) if is_object and suffix else None
                 if absent and any(_has_text(each, template) for each in records):
                     error.fix = absent
                 elif template.is_held_by(record) and any(_has_text(each, template) for each in records):
                     error.fix = _fix_of_parts(file, values, record, template)
                     error.fields.pop("meant", None)
+                elif explain_lacking(error, file, suffix, template, record, records):
+                    pass
                 elif fix := _fix(file, values, record, error, template):
                     error.fix = fix
                 raise located(error, path, record=number) from None

@@ -22,10 +22,10 @@ from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.jsonl_heads import is_json_object, meant_by_head
 from slmtok.corpus.nested_texts import (
     converted,
+    explain_lacking,
     fix_of_absent,
     fix_of_list,
     fix_of_nested,
-    fix_of_other_name,
     fix_of_parts,
 )
 from slmtok.corpus.paths import STDIN
@@ -91,10 +91,8 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
         elif template_of(options).is_held_by(record) and _begins_with_text(source, options):
             error.fix = fix_of_parts(file, _SUFFIX, template_of(options), record)
             error.fields.pop("meant", None)
-        elif (name := error.fields.get("meant")) and _begins_with_text(source, options):
-            error.limit = f"other records of the file have {options.text_key!r}"
-            error.fix = fix_of_other_name(file, options.text_key, str(name))
-            error.fields.pop("meant")
+        elif explain_lacking(error, file, _SUFFIX, template_of(options), record, _first_records(source, options)):
+            pass
         elif isinstance(record, dict) and (fix := fix_of_nested(file, _SUFFIX, template_of(options), record)):
             # The limit named a field that is not meant.
             error.limit, error.fix = None, fix

@@ -20,7 +20,7 @@ from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
 from slmtok.corpus.text_commands import Source, remedy_through
 from slmtok.corpus.text_paths import TextPath, is_of_ids, literal, path_in, path_of_list, text_function, texts_in
-from slmtok.errors import Setting
+from slmtok.errors import MalformedRecord, Setting, suggestion
 from slmtok.files import free_name
 from slmtok.record_texts import LIKELY_FIELDS, field_of_texts
 
@@ -134,13 +134,40 @@ def fix_of_absent(source: Source, suffix: str, template: Template, record: Mappi
     return (*_as_texts(source, texts, suffix=suffix, keeps_others=True), "; an absent text is empty in it; or ", *SKIP)
 
 
-def fix_of_other_name(source: Source, key: str, name: str) -> _Remedy:
-    """What to do about a record whose text is in the field `name`, where others have it in `key`."""
-    return (
-        *_as_texts(source, {key: f"row.get({literal(key)}, row.get({literal(name)}))"}, keeps_others=True),
-        "; or ",
-        *SKIP,
-    )
+_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://\S+\s*", re.IGNORECASE)
+
+
+def explain_lacking(
+    error: MalformedRecord,
+    source: Source,
+    suffix: str | None,
+    template: Template,
+    record: object,
+    records: Iterable[object],
+) -> bool:
+    """Explains the error of a record without the field of the text, which others of its file have; False for another.
+
+    Such a record is skipped. Its text may have another name, that no record with the text has beside it; then a command
+    gives it the name of the others. A usual name that all records have may be meant where most of them lack the field.
+
+    suffix: of the format, as of `fix_of_nested`; None for a file that no command writes again. records: of the file.
+    """
+    key, name = template.fields[0], error.fields.get("meant")
+    if template.source is not None or not isinstance(record, dict) or key in record:
+        return False
+    others = [each for each in records if isinstance(each, dict)]
+    with_text = [each for each in others if isinstance(each.get(key), str)]
+    is_named = isinstance(name, str) and (name in LIKELY_FIELDS or suggestion(key, [name]) is not None)
+    is_of_all = is_named and 2 * len(with_text) < len(others) and all(name in each for each in others)
+    if not with_text or is_of_all:
+        return False
+    error.fields.pop("meant", None)
+    error.limit, error.fix = f"other records of the file have {key!r}", SKIP
+    is_beside = any(name in each for each in with_text)
+    if isinstance(name, str) and suffix and not (is_beside or _ADDRESS.fullmatch(str(record[name]))):
+        text = f"row.get({literal(key)}, row.get({literal(name)}))"
+        error.fix = (*_as_texts(source, {key: text}, suffix=suffix, keeps_others=True), "; or ", *SKIP)
+    return True
 
 
 def _nested_text(record: Mapping[str, Any], nested: Mapping[str, Any]) -> TextPath | None:

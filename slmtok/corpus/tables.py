@@ -106,8 +106,13 @@ def _missing_column(
 
 
 def are_names(row: Sequence[str]) -> bool:
-    """Whether the first row of a table may name its columns: different, short values, of which none is a number."""
-    return len({*row}) == len(row) and all(0 < len(name) <= _MAX_NAME_CHARS and not name.isdecimal() for name in row)
+    """Whether the first row of a table may name its columns: different, short values, of which none is a number.
+
+    The first may be empty among others: programs write the index of a table without a name.
+    """
+    names = row if row[0] else row[1:]
+    is_each_name = all(0 < len(name) <= _MAX_NAME_CHARS and not name.isdecimal() for name in names)
+    return len(names) > 0 and len({*names}) == len(names) and is_each_name
 
 
 def longest_column(rows: Iterable[Sequence[Sized]]) -> int:
@@ -144,7 +149,9 @@ def _refuse_column_zero(row: Sequence[str], template: Template, where: str) -> N
 
 
 def short(cell: str) -> str:
-    """The beginning of a value of a table."""
+    """The beginning of a value of a table, and '' for an empty one."""
+    if not cell:
+        return "''"
     return cell if len(cell) <= _MAX_SHOWN else cell[: _MAX_SHOWN - 1] + "…"
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from slmtok.corpus.contents import begins_with_record, text_head_of
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.tables import are_names, longest_column
+from slmtok.corpus.tables import are_names, longest_column, short
 from slmtok.corpus.template import LIKELY_FIELDS, Template, template_of
 from slmtok.options import ReadOptions
 
@@ -87,7 +87,7 @@ def _described(path: str, head: bytes) -> TableFound | None:
     if table is None:
         return None
     options = f"--format {table.format} --text-key {shlex.quote(table.column)}"
-    named = f" ({', '.join(table.header)})" if table.header else ""
+    named = f" ({', '.join(map(short, table.header))})" if table.header else ""
     fix = "" if table.header else "for the text of one column"
     return TableFound(path, f"looks like {table.format}{named}, and its columns were read as text", fix, options)
 
@@ -100,7 +100,8 @@ def _table(head: bytes, *, is_whole: bool) -> _Table | None:
     lines = head.decode("utf-8", "replace").split("\n")
     lines = [line for line in (lines if is_whole else lines[:-1]) if line]
     rows = [line.split("\t") for line in lines]
-    if _is_even(rows) and all(row[0] for row in rows):
+    # The header of an index is empty; other lines that begin with a tab are indented.
+    if _is_even(rows) and all(row[0] for row in rows[not rows[0][0] :]):
         return _Table("tsv", *_column_of_text(rows))
     try:
         rows = [row for row in csv.reader(f"{line}\n" for line in lines) if row]

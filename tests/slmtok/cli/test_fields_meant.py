@@ -108,6 +108,47 @@ def test_the_column_with_the_longest_values_is_proposed(slmtok, name: str, first
     assert result["bytes"] == sum(map(len, LONG))
 
 
+@pytest.mark.parametrize("key", ["text", "review"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_header_whose_first_name_is_empty_is_no_row_of_text(slmtok, name: str, key: str) -> None:
+    """pandas writes an index so; by its number, the name of the column would be learned."""
+    rows = [["", "Age", "Review Text"], *([at, 20 + at, text] for at, text in enumerate(LONG))]
+    mark = "," if name.endswith(".csv") else "\t"
+    with Path(name).open("w") as file:
+        csv.writer(file, delimiter=mark, lineterminator="\n", quotechar="'").writerows(rows)
+    Path(name).write_text(Path(name).read_text().replace("'", '"' if mark == "," else ""))
+    ran = slmtok("count", name, "--text-key", key, "-o", "x")
+    assert "(it has: '', Age, Review Text)" in ran.err
+    assert fix_of(ran) == "--text-key 'Review Text'; where the first row is text too, its number: --text-key 3"
+    result = slmtok("count", name, "--text-key", "Review Text", "-o", "x", "--json").json["result"]
+    assert (result["documents"], result["bytes"]) == (len(LONG), sum(map(len, LONG)))
+
+
+@pytest.mark.parametrize("first", ["Id,Review,Stars", ",Review,Stars", "one,Maria opened,pos"])
+def test_a_header_above_numbers_that_was_read_as_text_is_noted(slmtok, first: str) -> None:
+    """By its number, the name of a column is learned as a text."""
+    Path("a.csv").write_text(
+        "".join(f"{row}\n" for row in [first, *(f"{at},{text!r},5" for at, text in enumerate(LONG))])
+    )
+    lines = Path("a.csv").read_text().replace(", and", " and")
+    Path("a.csv").write_text(lines)
+    name = first.split(",")[1]
+    err = slmtok("count", "a.csv", "--text-key", "2", "-o", "x").err
+    assert (
+        f") was read as text; run it again with --text-key {shlex.quote(name)} --force for a table with a header" in err
+    )
+    Path("b.csv").write_text(lines.replace(first, f"0,{name},5"))
+    assert "was read as text" not in slmtok("count", "b.csv", "--text-key", "2", "-o", "y").err
+
+
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_such_a_table_without_a_name_of_its_format_has_a_header(slmtok, mark: str) -> None:
+    lines = [mark.join(["", "title", "text"]), *(f"{at}{mark}Day {at}{mark}It rained" for at in range(9))]
+    Path("table").write_text("".join(f"{line}\n" for line in lines))
+    err = slmtok("count", "table", "-o", "x").err
+    assert "('', title, text), and its columns were read as text" in err and "--text-key text" in err
+
+
 def test_the_longest_field_is_proposed(slmtok) -> None:
     rows = [{"id": f"a{at}", "review": text, "source": "web"} for at, text in enumerate(LONG)]
     Path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
