@@ -92,6 +92,8 @@ class TextRun:
         choices: texts, one of which is generated (`[" yes", " no"]`). regex: the new text is one that this expression
         matches as a whole, if `max_new_tokens` does not end it before. Raises `slmtok.errors.InvalidPattern`.
         """
+        from slmmodel.run import refuse_long
+
         for name in {"ids", "input_ids"} & options.keys():
             fact = f"generate() of text takes a prompt, not {name}"
             raise WrongType(fact, fix=f"slmmodel.load({os.fspath(self.run.path)!r}).generate(ids)")
@@ -104,9 +106,8 @@ class TextRun:
         given = {"choices": choices or None, "regex": regex or None, **options}
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256)
         ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=meant, assistant=assistant, **given))
-        self.run.refuse_long(
-            len(ids), 256 if meant is None else meant, str(options.get("overflow", "stop")), self._end_of_prompt
-        )
+        overflow, n_new = str(options.get("overflow", "stop")), 256 if meant is None else meant
+        refuse_long(self.run.model, len(ids), n_new, overflow, self._end_of_prompt)
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             texts = [choices] if isinstance(choices, str) else [str(choice) for choice in choices]
             raise WrongType("choices is a list of str", fix=f"choices={texts}")

@@ -80,6 +80,21 @@ def refuse_no_path(path: str, for_text: str) -> None:
         raise error
 
 
+def refuse_long(model: Model, n_ids: int, n_new: int, overflow: str, end_of: Callable[[int], str]) -> None:
+    """Raises `InvalidInput` for a prompt longer than the context; `end_of` writes its last ids, by their number.
+
+    The fix leaves room for `n_new` ids, or names how many fit behind half of the context.
+    """
+    context = model.config.max_context
+    if n_ids <= context:
+        return
+    n_new = 0 if overflow == "slide" else n_new
+    n_kept = min(max(context + 1 - n_new, context // 2, 1), context)
+    room = context + 1 - n_kept
+    fix = end_of(n_kept) + (f", with max_new_tokens={room}" if n_new > room else "")
+    raise InvalidInput(f"the prompt has {n_ids:,} ids", limit=f"seq_len {context}", fix=fix)
+
+
 _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(
         ("save", "save_pretrained", "push_to_hub"),
@@ -222,7 +237,7 @@ class Run:
         )
         self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=chain.from_iterable(chosen.choices))
         self._refuse_unknown(prompt, "the prompt has the id")
-        self.refuse_long(len(prompt), limit, overflow, lambda n_kept: f"ids[-{n_kept}:]")
+        refuse_long(self.model, len(prompt), limit, overflow, lambda n_kept: f"ids[-{n_kept}:]")
         method = chosen_method(chosen, assistant=assistant is not None)
         if assistant is not None:
             if not isinstance(assistant, Run):
@@ -256,20 +271,6 @@ class Run:
             texts = "texts" if shown == "text" else shown
             return for_each(load, f".{call}({', '.join(['text', *options])})", f"text in {texts}")
         return f"{load}.{call}({', '.join([shown, *options])})"
-
-    def refuse_long(self, n_ids: int, n_new: int, overflow: str, end_of: Callable[[int], str]) -> None:
-        """Raises `InvalidInput` for a prompt longer than the context; `end_of` writes its last ids, by their number.
-
-        The fix leaves room for `n_new` ids, or names how many fit behind half of the context.
-        """
-        context = self.model.config.max_context
-        if n_ids <= context:
-            return
-        n_new = 0 if overflow == "slide" else n_new
-        n_kept = min(max(context + 1 - n_new, context // 2, 1), context)
-        room = context + 1 - n_kept
-        fix = end_of(n_kept) + (f", with max_new_tokens={room}" if n_new > room else "")
-        raise InvalidInput(f"the prompt has {n_ids:,} ids", limit=f"seq_len {context}", fix=fix)
 
     def _refuse_unknown(self, ids: Sequence[int], fact: str) -> None:
         """Raises `InvalidInput` for an id outside the vocabulary, which follows `fact`."""
