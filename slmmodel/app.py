@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant
-from slmmodel.decoding_options import check_options
+from slmmodel.decoding_options import check_options, for_each
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
 from slmmodel.notebook import html_table
@@ -53,6 +53,11 @@ class TextRun:
         """Totals of a finished run, as `Run.result`."""
         return self.run.result
 
+    @property
+    def _opened(self) -> str:
+        """The call that opens this run, in a fix: the variable `run` may be a run of ids."""
+        return f"slmmodel.app.load({os.fspath(self.run.path)!r})"
+
     def __repr__(self) -> str:
         return f"Text{self.run!r}"
 
@@ -87,6 +92,8 @@ class TextRun:
         choices: texts, one of which is generated (`[" yes", " no"]`). regex: the new text is one that this expression
         matches as a whole, if `max_new_tokens` does not end it before. Raises `slmtok.errors.InvalidPattern`.
         """
+        from slmmodel.run import refuse_long
+
         for name in {"ids", "input_ids"} & options.keys():
             fact = f"generate() of text takes a prompt, not {name}"
             raise WrongType(fact, fix=f"slmmodel.load({os.fspath(self.run.path)!r}).generate(ids)")
@@ -96,10 +103,12 @@ class TextRun:
         choices = choices if isinstance(choices, str) else list(choices)
         own = {"max_new_tokens": max_new_tokens, "assistant": assistant, "choices": choices, "regex": regex}
         own["max_new_tokens"] = 256 if max_new_tokens is None else max_new_tokens
-        check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own})
+        check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own}, self._opened)
         given = {"choices": choices or None, "regex": regex or None, **options}
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256)
         ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=meant, assistant=assistant, **given))
+        overflow, n_new = str(options.get("overflow", "stop")), 256 if meant is None else meant
+        refuse_long(self.run.model, len(ids), n_new, overflow, self._end_of_prompt)
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             raise self._not_texts(choices)
         if choices and regex:
@@ -149,7 +158,7 @@ class TextRun:
             raise InvalidInput(
                 f"the text has {len(ids):,} ids with the special that opens it",
                 limit=f"seq_len {self.run.seq_len}",
-                fix="run.evaluate(slmtok.Texts([text])), which scores texts of any length",
+                fix=f"{self._opened}.evaluate(slmtok.Texts([text])), which scores texts of any length",
             )
         nats = self.run.score(ids)
         return float(nats.sum() / math.log(2) / len(text.encode()))
@@ -165,14 +174,21 @@ class TextRun:
         split = scoring.pop("split", None)
         return self.run.evaluate(self._documents(data, split), **scoring)
 
+    def _end_of_prompt(self, n_ids: int) -> str:
+        """Python for the end of the text `prompt` that takes at most `n_ids` ids, with the special that opens it."""
+        # Text that begins within a character may take some ids more when it is encoded again.
+        n_kept = max(n_ids - 5, 1)
+        return f"tok = {self._opened}.tokenizer; tok.decode(tok.encode_list(prompt)[-{n_kept}:])"
+
     def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
         """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""
         from slmmodel.run import opening_ids
         from slmtok.calls import warn_of_file_names
+        from slmtok.record_texts import short_text
 
         call = {"prompt": "generate", "text": "score"}[name]
         if isinstance(text, str):
-            warn_of_file_names([text], _of_file(call, text, options))
+            warn_of_file_names([text], self._of_file(call, text, options))
         else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
             of_ids = f"{load}.{call}({', '.join(['each', *options])})"
@@ -183,11 +199,19 @@ class TextRun:
             of_ids = call_of_rows(of_ids, values) if has_rows else of_ids.replace("(each", "(ids", 1)
             fix = f"{name}='Once upon a time'; ids go to {of_ids}"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
-                fix = f"[run.{call}({', '.join([name, *options])}) for {name} in {name}s], one call for each"
+                texts = short_text(text, "texts")
+                fix = for_each(self._opened, f".{call}({', '.join(['text', *options])})", f"text in {texts}")
             if path := _path_of(text):
-                fix = _of_file(call, path, options)
+                fix = self._of_file(call, path, options)
             raise WrongType(f"{name} must be a str, not {type(text).__name__}", fix=fix)
         return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
+
+    def _of_file(self, call: str, path: str, options: Sequence[str]) -> str:
+        """The call that takes the text in a file."""
+        if call == "score":
+            return f"{self._opened}.evaluate({path!r}).bpb_total"
+        text = f"open({path!r}, encoding='utf-8').read()"
+        return f"{self._opened}.{call}({', '.join([text, *options])})"
 
     def _documents(self, data: Data | None, split: str | None) -> TokenSource:
         from slmmodel.cli.eval import open_documents
@@ -203,7 +227,7 @@ class TextRun:
             refuse_no_path(check_path("data", data, "slmtok.Texts({})"), of_text)
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(check_path("data", data))):
             path = None if data is None else os.fspath(data)
-            fix = "run.evaluate('DATA'), with their path, or run.evaluate(slmtok.Texts(texts))"
+            fix = "data='DATA', with their path, or data=slmtok.Texts(texts)"
             return open_documents(self.run.folder, path, split, fix=fix)
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
@@ -216,14 +240,6 @@ def _path_of(value: object) -> str | None:
     """The path that a `Path` or an open file names; None for other values."""
     path = value if isinstance(value, os.PathLike) else getattr(value, "name", None) if hasattr(value, "read") else None
     return os.fspath(path) if isinstance(path, str | os.PathLike) else None
-
-
-def _of_file(call: str, path: str, options: Sequence[str]) -> str:
-    """The call of a `TextRun` that takes the text in a file."""
-    if call == "score":
-        return f"run.evaluate({path!r}).bpb_total"
-    text = f"open({path!r}, encoding='utf-8').read()"
-    return f"run.{call}({', '.join([text, *options])})"
 
 
 @explains_calls

@@ -167,10 +167,13 @@ class DecodingOptions(SamplingOptions):
     )
 
 
-def check_options(given: Mapping[str, Any], others: Sequence[str], call: Mapping[str, Any]) -> None:
+def check_options(
+    given: Mapping[str, Any], others: Sequence[str], call: Mapping[str, Any], opened: str | None = None
+) -> None:
     """Raises `WrongType` for the keywords of `generate` that are no option of decoding, nor one of `others`.
 
     call: the prompt by its name, and the arguments that are not in `given`; the fix of several options repeats them.
+    opened: the call that opens the run, for its fix; without it the run is the variable `run`.
     """
     known = dict.fromkeys((*others, *DecodingOptions.model_fields))
     wrong = {name: unknown_option("generate", name, value, known) for name, value in given.items() if name not in known}
@@ -201,7 +204,7 @@ def check_options(given: Mapping[str, Any], others: Sequence[str], call: Mapping
     if len(prose) == len(wrong):
         error.fix = "; ".join(prose)
     elif not is_alone or meant.n > 1:
-        error.fix = "; ".join([_one_call(name, prompt, meant), *prose])
+        error.fix = "; ".join([_one_call(name, prompt, meant, opened), *prose])
     elif {*wrong} <= {*HABITS}:
         changed = {option: value for option, value in meant.options.items() if option not in ours}
         reason = next(iter(meant.left_out.values()), "")
@@ -220,22 +223,29 @@ _ASSISTANT = ("assistant",)
 """A run, which is not compared."""
 
 
-def _one_call(name: str, prompt: object, meant: Decoding) -> str:
+def _one_call(name: str, prompt: object, meant: Decoding, opened: str | None) -> str:
     """The call of `generate` with options in our words, and which options it leaves out, with the reason."""
     shown = next(iter(written_keywords(prompt=prompt)), "prompt=").partition("=")[2]
     shown = shown if len(shown) <= MAX_SHOWN and shown != "prompt" else name
     options = dict(meant.options)
     first = options.pop("seed", 0) if meant.n > 1 else 0
     words = written_keywords(**options) + ["seed=seed"] * (meant.n > 1)
-    call = f"run.generate({', '.join([shown, *words])})"
+    call = f".generate({', '.join([shown, *words])})"
     if meant.n > 1:
         seeds = f"{first}, {first + meant.n}" if first else f"{meant.n}"
-        call = f"[{call} for seed in range({seeds})]"
+        call = for_each(opened, call, f"seed in range({seeds})")
+    else:
+        call = f"{opened or 'run'}{call}"
     reasons: dict[str, list[str]] = {}
     for left_out, reason in meant.left_out.items():
         reasons.setdefault(reason, []).append(left_out)
     without = [f"without {', '.join(names)}: {reason}" for reason, names in reasons.items()]
     return "; ".join([call, *without, *["max_new_tokens does not count the prompt"] * meant.had_prompt])
+
+
+def for_each(opened: str | None, call: str, loop: str) -> str:
+    """Several calls of a run, each of a `.method(...)`; `opened` as of `check_options`."""
+    return f"text_run = {opened}; [text_run{call} for {loop}]" if opened else f"[run{call} for {loop}]"
 
 
 class SampleConfig(DecodingOptions):

@@ -122,7 +122,7 @@ class SlmmodelError(Exception):
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
         """Class, parts, fields and message: the error object of `--json`."""
-        parts = {"fact": self.fact, "where": self.where, "limit": self.limit, "fix": self._fix_as(naming)}
+        parts = {"fact": _shortened(self.fact), "where": self.where, "limit": self.limit, "fix": self._fix_as(naming)}
         fields = json.loads(json.dumps(self.fields, default=str))
         return {"class": type(self).__name__, **parts, "fields": fields, "message": self.render(naming)}
 
@@ -135,9 +135,19 @@ class SlmmodelError(Exception):
         if "\nOriginal Traceback" in self.fact:
             # Of a worker of torch's DataLoader, whose message is this error with its traceback.
             return self.fact
-        lines = [self.fact, *(f"  {label}{part}" for label, part in parts if part)]
+        lines = [_shortened(self.fact), *(f"  {label}{part}" for label, part in parts if part)]
         # The name of a file may hold line feeds, and a part is one line.
         return "\n".join(line.replace("\n", "\\n") for line in lines)
+
+
+_MAX_FACT_CHARS = 600
+
+
+def _shortened(fact: str) -> str:
+    """A fact without the middle of a long value, which, quoted whole, would hide what the message says."""
+    if len(fact) <= _MAX_FACT_CHARS:
+        return fact
+    return f"{fact[: _MAX_FACT_CHARS // 2]} [… {len(fact):,} characters …] {fact[-_MAX_FACT_CHARS // 4 :]}"
 
 
 def _listed(parts: Iterable[str | Argument]) -> list[str | Argument]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,8 @@ from slmmodel.data import RunData
 from slmmodel.data.opening import name_packed, open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
-from slmmodel.decoding_options import DecodingOptions, check_options
-from slmmodel.errors import InvalidInput, MissingInput, OptionError, SlmmodelError, WrongType
+from slmmodel.decoding_options import DecodingOptions, check_options, for_each
+from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import Sample, generate
@@ -40,6 +40,7 @@ from slmmodel.torch_state import own_torch_state
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import notes_on_time, value_of
 from slmmodel.training.summary import summary_of
+from slmmodel.vocab import OF_SIZES, SIZES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,6 +80,21 @@ def refuse_no_path(path: str, for_text: str) -> None:
         raise error
 
 
+def refuse_long(model: Model, n_ids: int, n_new: int, overflow: str, end_of: Callable[[int], str]) -> None:
+    """Raises `InvalidInput` for a prompt longer than the context; `end_of` writes its last ids, by their number.
+
+    The fix leaves room for `n_new` ids, or names how many fit behind half of the context.
+    """
+    context = model.config.max_context
+    if n_ids <= context:
+        return
+    n_new = 0 if overflow == "slide" else n_new
+    n_kept = min(max(context + 1 - n_new, context // 2, 1), context)
+    room = context + 1 - n_kept
+    fix = end_of(n_kept) + (f", with max_new_tokens={room}" if n_new > room else "")
+    raise InvalidInput(f"the prompt has {n_ids:,} ids", limit=f"seq_len {context}", fix=fix)
+
+
 _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(
         ("save", "save_pretrained", "push_to_hub"),
@@ -99,10 +115,7 @@ _ATTRIBUTES_ELSEWHERE = {
         ("loss", "val_loss", "bpb", "val_bpb", "bits_per_byte"),
         "run.result, the totals of training with loss and val_bpb; run.evaluate().bpb_total scores documents",
     ),
-    **dict.fromkeys(
-        ("vocab_size", "n_vocab", "padded_vocab"),
-        "{own}.vocab.padded_vocab, the rows of an embedding; {own}.vocab.n_vocab, the number of ids",
-    ),
+    **dict.fromkeys(SIZES, OF_SIZES),
     **dict.fromkeys(
         ("block_size", "context_length", "max_length", "max_seq_len", "n_ctx", "n_positions"), "{own}.seq_len"
     ),
@@ -223,6 +236,8 @@ class Run:
             **{**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
         )
         self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=chain.from_iterable(chosen.choices))
+        self._refuse_unknown(prompt, "the prompt has the id")
+        refuse_long(self.model, len(prompt), limit, overflow, lambda n_kept: f"ids[-{n_kept}:]")
         method = chosen_method(chosen, assistant=assistant is not None)
         if assistant is not None:
             if not isinstance(assistant, Run):
@@ -254,8 +269,15 @@ class Run:
             shown = f"open({os.fspath(text)!r}, encoding='utf-8').read()"
         if isinstance(text, list | tuple):
             texts = "texts" if shown == "text" else shown
-            return f"run = {load}; [run.{call}({', '.join(['text', *options])}) for text in {texts}]"
+            return for_each(load, f".{call}({', '.join(['text', *options])})", f"text in {texts}")
         return f"{load}.{call}({', '.join([shown, *options])})"
+
+    def _refuse_unknown(self, ids: Sequence[int], fact: str) -> None:
+        """Raises `InvalidInput` for an id outside the vocabulary, which follows `fact`."""
+        unknown = next((id for id in ids if not 0 <= id < self.vocab.n_vocab), None)
+        if unknown is not None:
+            fix = f"slmmodel.app.load({os.fspath(self.path)!r}).tokenizer.encode_list(text) gives ids of this model"
+            raise InvalidInput(f"{fact} {unknown}", limit=f"ids 0 to {self.vocab.n_vocab - 1}", fix=fix)
 
     def _of_texts(self) -> str:
         """The call that scores texts, with `{}` for a list of them."""
@@ -281,10 +303,7 @@ class Run:
             scored = "ids" if row in ([], begin) else row
             fix = f"run.score({begin} + {scored}), which begins a document" if begin else "give two ids or more"
             raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix=fix)
-        unknown = next((id for id in row if not 0 <= id < self.vocab.n_vocab), None)
-        if unknown is not None:
-            limit, fix = f"ids 0 to {self.vocab.n_vocab - 1}", "encode the text with the tokenizer of the run"
-            raise InvalidInput(f"the model has no id {unknown}", limit=limit, fix=fix)
+        self._refuse_unknown(row, "the model has no id")
         if len(row) > self.seq_len:
             fix = f"score parts of {self.seq_len} ids, or run.evaluate(data)"
             raise InvalidInput(f"there are {len(row):,} ids to score", limit=f"seq_len {self.seq_len}", fix=fix)
@@ -330,7 +349,11 @@ class Run:
         elif split is not None:
             fact = f"split={split!r} with a source that is open"
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
-        check_run(self.folder, data, stateful)
+        try:
+            check_run(self.folder, data, stateful)
+        except Mismatch as error:
+            error.fix = f"{error.fix} in a shell, then evaluate('NEW')"
+            raise
         config = self.model.config
         trained = config.seq_len
         length = None if seq_len is None else check_int("seq_len", seq_len, 1, trained, (trained, "ids"))

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 << 20
 FIXED_SPECIALS = MappingProxyType({"unk": 0, "bos": 1, "eos": 2, "pad": 3, "sep": 4, "mask": 5})
 N_SPECIAL, N_BYTES = 16, 256
+SIZES = ("vocab_size", "n_vocab", "padded_vocab")
+"""Attributes that users expect of an object that has a `vocab`."""
+OF_SIZES = "{own}.vocab.padded_vocab, the rows of an embedding; {own}.vocab.n_vocab, the number of ids"
+"""The attributes that stand for `SIZES` of an object `own`."""
 
 
 @dataclass(frozen=True, eq=False)

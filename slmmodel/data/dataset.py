@@ -29,6 +29,7 @@ from slmmodel.data.packing import CHOICES, fix_of_option
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, WrongType, unknown_name
 from slmmodel.sizes import MAX_SEQ_LEN, ceil_div
+from slmmodel.vocab import OF_SIZES, SIZES
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
@@ -95,6 +96,15 @@ class _Sequences:
                 of_pack = fix_of_option(name, "pack", batches=not isinstance(self, ShardDataset))
                 fix = error.fix if isinstance(of_pack, str) else of_pack
                 raise InvalidConfig(error.fact, limit=error.limit, fix=fix, option=name)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Raises `AttributeError`; for a size of the vocabulary it names the attribute."""
+            fact = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in SIZES:
+                fact += f"\n  fix:   {OF_SIZES.format(own='dataset' if isinstance(self, ShardDataset) else 'loader')}"
+            raise AttributeError(fact, name=name, obj=self)
 
     @property
     def vocab(self) -> VocabMeta:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
-from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite
+from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite, WrongType
 from slmmodel.notebook import html_table
 from slmmodel.sizes import counted
 from slmmodel.vocab import VocabMeta
@@ -81,6 +81,12 @@ class Scores:
         names = [each.name for each in fields(self)]
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
+    def __lt__(self, other: object) -> bool:
+        """Scores have no order of their own. Raises `WrongType`."""
+        fix = "compare scores.bpb_total; slm compare of losses says whether two models differ by more than chance"
+        raise WrongType("scores are the losses of all targets, and no number", fix=fix)
+
+    __le__ = __lt__
     __hash__ = None  # type: ignore[assignment]  # a hash would have to read all losses
 
     def __repr__(self) -> str:

@@ -48,6 +48,7 @@ VALUES: list[dict[str, Any]] = [
     {"seed": 3},
 ]
 RUNS: dict[str, Callable[[], Any]] = {"run": lambda: slmmodel.load("run"), "app": lambda: app.load("run")}
+OPENED = "slmmodel.app.load('run')"
 PROMPTS = {"run": [260, 261], "app": "once"}
 
 
@@ -66,8 +67,12 @@ def inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _pasted(run: Any, prompt: Any, fix: str, given: dict[str, Any]) -> Any:
     """What the fix gives: a call, or options of one, in the place of those that are wrong."""
     code = re.split(r"; (?:without |max_new_tokens |for )", fix)[0]
-    if "run.generate(" in code:
-        return eval(code, {"run": run})
+    if ".generate(" in code:
+        # A call of a text run opens it, which this run has been.
+        opened = "slmmodel.app.load('run')"
+        return eval(
+            code.replace(f"text_run = {opened}; ", "").replace(opened, "text_run"), {"run": run, "text_run": run}
+        )
     code = "" if code.startswith("leave it out: ") else code.removesuffix(", which does not count the prompt")
     kept = {name: value for name, value in given.items() if name in ("temperature", "top_k", "top_p", "seed")}
     kept |= {name: given[name] for name in given.keys() - {*HABITS} - {"typical_p"} if given[name] is not None}
@@ -108,42 +113,53 @@ def test_the_fix_of_two_options_is_a_call(inside: Path, kind: str) -> None:
     [
         (
             {"do_sample": False, "num_beams": 2, "max_new_tokens": 4},
-            "run.generate('once', max_new_tokens=4, beam=2); without do_sample: beam draws nothing",
+            "OPENED.generate('once', max_new_tokens=4, beam=2); without do_sample: beam draws nothing",
         ),
         (
             {"do_sample": True, "num_beams": 4, "temperature": 0.7},
-            "run.generate('once', temperature=0.7, beam_sample=4); without do_sample: beam_sample draws",
+            "OPENED.generate('once', temperature=0.7, beam_sample=4); without do_sample: beam_sample draws",
         ),
         (
             {"num_beams": 4, "temperature": 0.7},
-            "run.generate('once', beam=4); without temperature: beam draws nothing",
+            "OPENED.generate('once', beam=4); without temperature: beam draws nothing",
         ),
         (
             {"do_sample": True, "max_length": 5, "pad_token_id": 0, "eos_token_id": 2, "top_k": 0},
-            "run.generate('once', top_k=0, stop_ids=(2,), max_new_tokens=5); "
+            "OPENED.generate('once', top_k=0, stop_ids=(2,), max_new_tokens=5); "
             "without pad_token_id: the vocabulary of the run has the special ids; "
             "without do_sample: it draws by default; max_new_tokens does not count the prompt",
         ),
         (
             {"do_sample": True, "num_return_sequences": 3, "seed": 2},
-            "[run.generate('once', seed=seed) for seed in range(2, 5)]; without do_sample: it draws by default",
+            "text_run = OPENED; [text_run.generate('once', seed=seed) for seed in range(2, 5)]; "
+            "without do_sample: it draws by default",
         ),
         (
             {"do_sample": True, "stop": ".", "temprature": 0.5},
-            "run.generate('once', temperature=0.5); without do_sample: it draws by default; for stop stop_ids=(2,) "
+            "OPENED.generate('once', temperature=0.5); without do_sample: it draws by default; for stop stop_ids=(2,) "
             "ends at an id; to end at a text, cut the new one: text.partition('.')[0]",
         ),
         ({"do_sample": True}, "leave it out: it draws by default"),
         ({"do_sample": False}, "temperature=0"),
-        ({"do_sample": False, "temperature": 0.7}, "run.generate('once', temperature=0)"),
+        ({"do_sample": False, "temperature": 0.7}, "OPENED.generate('once', temperature=0)"),
         (
             {"num_beam_groups": 2, "num_beams": 1},
-            "run.generate('once'); without num_beams: 1 is no beam search; "
+            "OPENED.generate('once'); without num_beams: 1 is no beam search; "
             "without num_beam_groups: only a search with beam obeys it",
         ),
     ],
 )
 def test_options_together_mean_one_call(inside: Path, given: dict[str, Any], fix: str) -> None:
     run = app.load("run")
+    fix = fix.replace("OPENED", OPENED)
     assert _answered(run, "once", given) == fix
     assert _pasted(run, "once", fix, given)
+
+
+def test_the_call_of_a_text_run_opens_it(inside: Path) -> None:
+    """The variable `run` may be a run of ids."""
+    run = app.load("run")
+    fix = _answered(run, "once", {"max_length": 4, "do_sample": True, "seed": 1})
+    assert fix is not None
+    made = eval(fix.partition(";")[0], {"slmmodel": slmmodel})
+    assert made == run.generate("once", max_new_tokens=4, seed=1)

@@ -93,7 +93,8 @@ FIXES: list[tuple[Any, str]] = [
     ),
     (
         lambda: app.load("run").generate(["a", "b"], max_new_tokens=5, regex="b+"),
-        "[run.generate(prompt, max_new_tokens=5, regex='b+') for prompt in prompts], one call for each",
+        "text_run = slmmodel.app.load('run'); "
+        "[text_run.generate(text, max_new_tokens=5, regex='b+') for text in ['a', 'b']]",
     ),
     (
         lambda: app.load("run").generate([1], max_new_tokens=5),
@@ -550,7 +551,8 @@ def test_unknown_options_of_generate_need_one_fix(inside: Path, call: Any) -> No
     with pytest.raises(WrongType, match=r"^generate\(\) has no options 'max_length', 'do_sample'\n") as caught:
         call(max_length=5, do_sample=True, seed=1)
     assert re.fullmatch(
-        r"run\.generate\(('a'|\[1\]), seed=1, max_new_tokens=5\); without do_sample: it draws by default; "
+        r"(slmmodel\.app\.load\('run'\)\.generate\('a'|run\.generate\(\[1\]), seed=1, max_new_tokens=5\); "
+        "without do_sample: it draws by default; "
         "max_new_tokens does not count the prompt",
         str(caught.value.fix),
     )
@@ -574,7 +576,8 @@ def test_a_limit_on_the_size_of_a_file_is_named(tmp_path: Path) -> None:
 
 def test_a_prompt_that_is_too_long_is_not_numbered(inside: Path) -> None:
     with pytest.raises(
-        InvalidInput, match=r"^the prompt has 40 ids\n  limit: seq_len 32\n  fix:   shorten it by 8 ids"
+        InvalidInput,
+        match=r"^the prompt has 40 ids\n  limit: seq_len 32\n  fix:   ids\[-16:\], with max_new_tokens=17$",
     ):
         slmmodel.load("run").generate([1] * 40)
 
@@ -591,8 +594,8 @@ def test_ids_in_place_of_text_and_text_in_place_of_ids(inside: Path) -> None:
     ):
         with pytest.raises(WrongType) as caught:
             call()
-        fix = str(caught.value.fix).rpartition("ids go to ")[2].removesuffix(", one call for each")
-        names = {"slmmodel": slmmodel, "ids": [1, 30], "run": story, "texts": ["a"], "prompts": ["a"]}
+        opening, _, fix = str(caught.value.fix).rpartition("ids go to ")[2].rpartition("; ")
+        exec(opening, names := {"slmmodel": slmmodel, "ids": [1, 30]})
         assert eval(fix, names) is not None
 
 
@@ -679,7 +682,7 @@ def test_data_that_were_moved_are_named_to_evaluate(inside: Path) -> None:
             story.evaluate()
     finally:
         Path("away").rename("data")
-    assert caught.value.fix == "run.evaluate('away'), with their path, or run.evaluate(slmtok.Texts(texts))"
+    assert caught.value.fix == "data='away', with their path, or data=slmtok.Texts(texts)"
 
 
 def test_a_bare_number_may_count_batches_or_ids() -> None:

@@ -144,7 +144,7 @@ def test_packed_data_files_and_texts(place: Path, small: dict[str, Any], capsys:
     assert file.evaluate(place / "text.txt").n_bytes == (place / "text.txt").stat().st_size
     assert packed.evaluate().nats.tolist() == packed.run.evaluate().nats.tolist()
     for run in (texts, texts.run):
-        with pytest.raises(MissingInput, match=r"texts in memory(.|\n)*fix:.* run\.evaluate\('DATA'\), "):
+        with pytest.raises(MissingInput, match=r"texts in memory(.|\n)*fix:.* (data=|run\.evaluate\()'DATA'"):
             run.evaluate()
 
 

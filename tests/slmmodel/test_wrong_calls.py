@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +15,7 @@ import slmmodel
 import slmtok
 from slmmodel import app
 from slmmodel.data import Loader, ShardDataset, ShardLoader, open_source
-from slmmodel.errors import MissingInput, UnsupportedFormat, WrongType
+from slmmodel.errors import InvalidConfig, InvalidInput, Mismatch, MissingInput, UnsupportedFormat, WrongType
 
 torch = pytest.importorskip("torch")
 SETTINGS = {"model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}}
@@ -131,9 +133,9 @@ def test_a_path_is_scored_as_a_file(inside: Path) -> None:
     fix = fix_of(lambda: run.score(Path("text.txt")))  # type: ignore[arg-type]
     assert fix == "slmmodel.app.load('run').evaluate('text.txt').bpb_total"
     assert eval(fix, {"slmmodel": slmmodel}) > 0
-    assert fix_of(lambda: story.score(Path("text.txt"))) == "run.evaluate('text.txt').bpb_total"  # type: ignore[arg-type]
+    assert fix_of(lambda: story.score(Path("text.txt"))) == fix  # type: ignore[arg-type]
     assert fix_of(lambda: story.generate(Path("text.txt"), max_new_tokens=3)) == (  # type: ignore[arg-type]
-        "run.generate(open('text.txt', encoding='utf-8').read(), max_new_tokens=3)"
+        "slmmodel.app.load('run').generate(open('text.txt', encoding='utf-8').read(), max_new_tokens=3)"
     )
     with pytest.warns(UserWarning, match="'text.txt' is taken as a text") as caught:
         story.score("text.txt")
@@ -195,8 +197,9 @@ def test_an_open_file_is_named(inside: Path) -> None:
     run: Any = app.load("run")
     with Path("text.txt").open() as file:
         assert fix_of(lambda: run.evaluate(file)) == "'text.txt', its name"
-        assert fix_of(lambda: run.score(file)) == "run.evaluate('text.txt').bpb_total"
-        assert fix_of(lambda: run.generate(file)) == "run.generate(open('text.txt', encoding='utf-8').read())"
+        opened = "slmmodel.app.load('run')"
+        assert fix_of(lambda: run.score(file)) == f"{opened}.evaluate('text.txt').bpb_total"
+        assert fix_of(lambda: run.generate(file)) == f"{opened}.generate(open('text.txt', encoding='utf-8').read())"
     assert fix_of(lambda: run.evaluate(io.StringIO("a"))) == "slmtok.Texts([file.read()])"
 
 
@@ -234,7 +237,7 @@ def test_names_of_other_libraries_for_data(inside: Path, name: str, call: str) -
     [
         ('app.load("run").generate([1, 30], max_new_tokens="3")', "generate(ids, max_new_tokens=3)"),
         ('app.load("run").generate([1, 30], max_new_tokens="all")', "generate(ids, max_new_tokens=256)"),
-        ('app.load("run").generate(["a"], max_new_tokens=3.0)', "generate(prompt, max_new_tokens=3) for"),
+        ('app.load("run").generate(["a"], max_new_tokens=3.0)', "generate(text, max_new_tokens=3) for"),
         ('slmmodel.load("run").generate("a", max_new_tokens="3")', "generate('a', max_new_tokens=3)"),
     ],
 )
@@ -281,3 +284,76 @@ def test_a_share_of_a_window_is_its_number_of_ids(inside: Path, given: Any, stri
 def test_a_number_with_a_unit_is_what_it_spells(inside: Path) -> None:
     run = slmmodel.load("run")
     assert fix_of(lambda: run.generate([1], max_new_tokens="0.02k")) == "max_new_tokens=20"  # type: ignore[arg-type]
+
+
+def _last(code: str, **names: Any) -> Any:
+    """The value of the last of several statements, as they are printed."""
+    before, _, last = code.rpartition("; ")
+    values = {"slmmodel": slmmodel, "slmtok": slmtok, **names}
+    exec(before, values)
+    return eval(last, values)
+
+
+@pytest.mark.parametrize("call", ["score", "generate"])
+def test_several_texts_are_one_call_each(inside: Path, call: str) -> None:
+    for run in (app.load("run"), slmmodel.load("run")):
+        fix = fix_of(lambda run=run: getattr(run, call)(["the fox", "a tree"]))  # type: ignore[misc]
+        loop = f"[text_run.{call}(text) for text in ['the fox', 'a tree']]"
+        assert fix == f"text_run = slmmodel.app.load('run'); {loop}"
+        assert len(_last(fix)) == 2
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("wanted", ["max_new_tokens=5", "max_new_tokens=5, beam=2", "max_new_tokens=30", ""])
+def test_the_end_of_a_long_prompt_leaves_room(inside: Path, wanted: str) -> None:
+    options = eval(f"dict({wanted})")
+    run, story = slmmodel.load("run"), app.load("run")
+    ids = slmtok.load("data").encode_list(TEXT)
+    for generate, prompt, name in ((run.generate, ids, "ids"), (story.generate, TEXT, "prompt")):
+        fix = fix_of(lambda: generate(prompt, **options), InvalidInput)  # type: ignore[operator]  # noqa: B023
+        end, _, room = fix.partition(", with ")
+        given = {**options, **eval(f"dict({room})")}
+        assert bool(room) == (options.get("max_new_tokens") != 5)
+        generate(_last(end, **{name: prompt}), **given)  # type: ignore[operator]
+    sliding = fix_of(lambda: run.generate(ids, max_new_tokens=40, overflow="slide"), InvalidInput)
+    assert len(run.generate(eval(sliding, {"ids": ids}), max_new_tokens=40, overflow="slide", stop_ids=())) == 40
+
+
+def test_unknown_ids_name_the_tokenizer_of_the_run(inside: Path) -> None:
+    run = slmmodel.load("run")
+    for call in (run.score, run.generate):
+        fix = fix_of(lambda call=call: call([1, 600]), InvalidInput)  # type: ignore[misc]
+        encoded = eval(fix.partition(" gives ")[0], {"slmmodel": slmmodel, "text": "the fox"})
+        assert len(call(encoded)) > 0
+
+
+def test_a_command_of_a_shell_is_called_one(inside: Path) -> None:
+    slmtok.pack("text.txt", slmtok.train("text.txt", vocab_size=290), "data290")
+    for run in (slmmodel.load("run"), app.load("run")):
+        fix = fix_of(lambda run=run: run.evaluate("data290"), Mismatch)  # type: ignore[misc]
+        assert re.search(r": slmtok pack text\.txt -t \S*tok\.json -o NEW in a shell, then evaluate\('NEW'\)$", fix)
+
+
+def test_the_size_of_the_vocabulary_of_a_data_set(inside: Path) -> None:
+    dataset, loader = ShardDataset("data", seq_len=16), ShardLoader("data", seq_len=16, batch_size=2)
+    for name, owner in (("dataset", dataset), ("loader", loader)):
+        for attribute in ("vocab_size", "n_vocab"):
+            with pytest.raises(AttributeError, match=f"has no attribute '{attribute}'") as caught:
+                getattr(owner, attribute)
+            sizes = str(caught.value).partition("fix:   ")[2].split("; ")
+            assert [eval(each.partition(", ")[0], {name: owner}) for each in sizes] == [320, 300]
+    again = pickle.loads(pickle.dumps(dataset))
+    assert not hasattr(again, "anything") and len(again) == len(dataset)
+
+
+def test_scores_have_no_order(inside: Path) -> None:
+    scores: Any = slmmodel.load("run").evaluate("data")
+    for call in (lambda: scores < scores, lambda: scores >= scores, lambda: max([scores, scores])):
+        assert fix_of(call).startswith("compare scores.bpb_total; ")
+
+
+def test_a_long_value_is_shortened(inside: Path) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        slmmodel.train("data", settings={"run.seed": TEXT})
+    assert re.search(r"\[… [\d,]+ characters …\]", str(caught.value).partition("\n")[0])
+    assert len(str(caught.value).partition("\n")[0]) < 600
