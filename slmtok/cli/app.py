@@ -322,6 +322,10 @@ class _LazyGroup(click.Group):
         formatter.write(self._app.help_text().rstrip("\n"))
 
 
+_MOMENT = 0.02
+"""Seconds after which a signal that was dropped is sent again, outside of what dropped it."""
+
+
 def _name(arguments: Sequence[str]) -> str:
     return arguments[0].replace("_", "-")
 
@@ -352,10 +356,20 @@ def _print_traceback() -> None:
 def _signals() -> Iterator[list[int]]:
     """Raises an exception on each of `STOP_SIGNALS`; gives the signals received. An ignored signal stays ignored.
 
-    A signal during the clean-up after an earlier one has no effect.
+    A signal during the clean-up after an earlier one has no effect. One whose exception Python drops, as it does in the
+    callback of a weak reference and in `__del__`, is sent again a moment later.
     """
     received: list[int] = []
     is_program = exits_on_interrupt()
+    report_dropped = sys.unraisablehook
+
+    def send_again(dropped: sys.UnraisableHookArgs) -> None:
+        if received and isinstance(dropped.exc_value, (KeyboardInterrupt, Terminated)):
+            again = threading.Timer(_MOMENT, signal.raise_signal, [received[-1]])
+            again.daemon = True
+            again.start()
+        else:
+            report_dropped(dropped)
 
     def stop(number: int, frame: FrameType | None) -> None:
         if _is_stopping():
@@ -369,8 +383,10 @@ def _signals() -> Iterator[list[int]]:
     numbers = STOP_SIGNALS if is_main else ()
     handled = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in handled}
+    sys.unraisablehook = send_again
     try:
         yield received
     finally:
+        sys.unraisablehook = report_dropped
         for number, handler in before.items():
             signal.signal(number, handler)

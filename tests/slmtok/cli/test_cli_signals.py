@@ -7,10 +7,12 @@ import lzma
 import signal
 import struct
 import time
+import weakref
 
 import pytest
 
 from slmtok.cli import progress as runtime
+from slmtok.cli.app import Terminated, _signals
 
 SIZE = 30_000_000
 
@@ -62,6 +64,27 @@ def test_a_compressed_file_that_holds_nothing_is_left_within_a_second(command, t
     assert process.returncode == 130
     # The rest is allowance for a busy machine; without a check it takes as long as the file.
     assert time.monotonic() - sent < 2
+
+
+@pytest.mark.parametrize(
+    ("number", "stopped"),
+    [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated), (signal.SIGHUP, Terminated)],
+)
+def test_a_signal_whose_exception_python_drops_is_sent_again(capsys, number, stopped) -> None:
+    class Referent:
+        pass
+
+    def callback(reference: object) -> None:
+        signal.raise_signal(number)
+
+    referent = Referent()
+    reference = weakref.ref(referent, callback)
+    with pytest.raises(stopped), _signals() as received:
+        del referent
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            time.sleep(0.001)
+    assert reference() is None and received == [number] * 2 and capsys.readouterr().err == ""
 
 
 def test_stopped_while_writing(command, tmp_path):
