@@ -9,8 +9,9 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -19,7 +20,7 @@ import click
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import missing_path, place_of_missing
 from slmmodel.cli.saved_data_sets import refuse_ids
-from slmmodel.cli.text import STDIN, Text, is_text, tokenizer_of_data
+from slmmodel.cli.text import STDIN, Text, is_text, packed_of, tokenizer_of_data
 from slmmodel.cli.validation_text import naming_validation
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle, check_in_place
@@ -27,10 +28,11 @@ from slmmodel.hardware import device_for, use_threads
 from slmmodel.run_entries import EVALUATIONS
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
-from slmtok.cli.arguments import tokenizer_beside
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, tokenizer_beside
+from slmtok.cli.options import arguments_of_command
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
-from slmtok.file_kinds import LOSSES, NAMES, has_manifest, is_run, kind_of_file
+from slmtok.file_kinds import LAYOUT, LOSSES, MANIFEST, NAMES, SHARD, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -369,6 +371,27 @@ def _documents_for(runs: Sequence[RunFolder]) -> list[str]:
     return ["--on", paths[0] if len(tokenizers) == 1 else "TEXT"]
 
 
+def refuse_file_of_data(path: str, line_with: Callable[[str], str] | None = None) -> None:
+    """Raises `OptionError` for one file of packed data; the fix is the command with their folder in its place, which
+    `line_with` writes, and which follows from the arguments without it.
+    """
+    kind, context = kind_of_file(path), click.get_current_context(silent=True)
+    folder = str(Path(path).parent) if kind in (MANIFEST, LAYOUT, SHARD) else packed_of(path)
+    if folder is None or context is None:
+        return
+    given = arguments_of_command()
+    meant = {path: folder, f"--on={path}": f"--on={folder}", f"--val={path}": f"--val={folder}"}
+    kept = ("-t", "--tokenizer", *OUTPUT_FLAGS)
+    words = [word if before in kept else meant.get(word, word) for before, word in pairwise(["", *given])]
+    if line_with is None and words == given:
+        return  # a file of settings names it: opening refuses it
+    raise OptionError(
+        f"{path!r} is {NAMES.get(kind, 'a file of packed data')}, and slm reads its folder",
+        fix=command_line(context, words) if line_with is None else line_with(folder),
+        option="data",
+    )
+
+
 def check_text(path: str, read: ReadOptions | None) -> None:
     """Raises `OptionError` for a file that exists and is no text, and for files of slmtok; `UnsupportedFormat` for a
     saved data set of ids.
@@ -396,6 +419,7 @@ def open_ids_or_text(
 
     Raises what opening and reading raise, and `MissingInput` for text without a tokenizer.
     """
+    refuse_file_of_data(path)
     if is_text(path):
         refuse_run(path)
         from slmmodel.cli.text_source import ALL, Corpus, text_source
