@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ from slmmodel.checks import missing_path, place_of_missing
 from slmmodel.cli.saved_data_sets import refuse_ids
 from slmmodel.cli.text import STDIN, Text, is_text, packed_of, tokenizer_of_data
 from slmmodel.cli.validation_text import naming_validation
-from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
+from slmmodel.errors import Argument, InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.run_entries import EVALUATIONS
@@ -379,17 +380,35 @@ def refuse_file_of_data(path: str, line_with: Callable[[str], str] | None = None
     folder = str(Path(path).parent) if kind in (MANIFEST, LAYOUT, SHARD) else packed_of(path)
     if folder is None or context is None:
         return
-    given = arguments_of_command()
-    meant = {path: folder, f"--on={path}": f"--on={folder}", f"--val={path}": f"--val={folder}"}
-    kept = ("-t", "--tokenizer", *OUTPUT_FLAGS)
-    words = [word if before in kept else meant.get(word, word) for before, word in pairwise(["", *given])]
-    if line_with is None and words == given:
+    words = _with_data(path, folder)
+    if line_with is None and words == arguments_of_command():
         return  # a file of settings names it: opening refuses it
     raise OptionError(
         f"{path!r} is {NAMES.get(kind, 'a file of packed data')}, and slm reads its folder",
         fix=command_line(context, words) if line_with is None else line_with(folder),
         option="data",
     )
+
+
+def _with_data(path: str, other: str) -> list[str]:
+    """The arguments of the command with other data in the place of some."""
+    meant = {path: other, f"--on={path}": f"--on={other}", f"--val={path}": f"--val={other}"}
+    kept = ("-t", "--tokenizer", *OUTPUT_FLAGS)
+    return [
+        word if before in kept else meant.get(word, word) for before, word in pairwise(["", *arguments_of_command()])
+    ]
+
+
+@contextmanager
+def naming_packed_again(path: str | None) -> Iterator[None]:
+    """For packed data of another tokenizer, the fix packs their text again and runs the command with the new data."""
+    try:
+        yield
+    except Mismatch as error:
+        context = click.get_current_context(silent=True)
+        if path is not None and context is not None and error.fields.get("field") == "fingerprint":
+            error.fix = f"{error.parts['fix']} && {command_line(context, _with_data(path, 'NEW'))}"
+        raise
 
 
 def check_text(path: str, read: ReadOptions | None) -> None:

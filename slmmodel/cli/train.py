@@ -173,6 +173,8 @@ def _naming_data_of_run(run: RunFolder, data: str | None) -> Iterator[None]:
         if data is not None and own is not None:
             other = error._fix[-1] if isinstance(error._fix, tuple) else f"or {error.fix}"
             error.fix = f"{_with_data(data, own)}; {str(other).removeprefix(', ')}"
+        elif data is not None and error.fields.get("field") == "fingerprint":
+            error.fix = f"{error.parts['fix']} && {_with_data(data, 'NEW')}"
         raise
 
 
