@@ -40,6 +40,7 @@ from slmmodel.torch_state import own_torch_state
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import notes_on_time, value_of
 from slmmodel.training.summary import summary_of
+from slmmodel.vocab import is_tokenizer_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -370,7 +371,11 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`, `OptionError` for a device that is missing,
     `WrongType`.
     """
-    folder, target = RunFolder.open(check_path("path", path)), device_for(str(device))
+    name = check_path("path", path)
+    if is_tokenizer_file(Path(name)):
+        fix = f"slmtok.load({name!r}) opens a tokenizer; slmmodel.load takes a run"
+        raise RunFolder(Path(name)).not_a_run(name, what="a tokenizer of slmtok", fix=fix)
+    folder, target = RunFolder.open(name), device_for(str(device))
     with own_torch_state():
         return Run(folder, folder.model(target, step=None if step is None else _check_step(folder, step)))
 
