@@ -229,7 +229,9 @@ def _no_counts(folder: str, texts: Sequence[str], *, is_alone: bool) -> OptionEr
     """The error for a folder without counts. Counts of the text of packed data may be among the others already."""
     fix, fact = "leave it out", f"the folder {folder!r} holds no counts file"
     if is_packed(folder):
-        line = shlex.join(["slmtok", "count", *(texts or ["CORPUS"]), "-o", free_name(f"{folder.rstrip(os.sep)}.counts")])
+        line = shlex.join(
+            ["slmtok", "count", *(texts or ["CORPUS"]), "-o", free_name(f"{folder.rstrip(os.sep)}.counts")]
+        )
         fix = f"{'' if is_alone else 'leave it out, or '}count the text that was packed: {line}"
     return OptionError(fact, where=folder, limit="counts files, and folders of them", fix=fix, option="files")
 
