@@ -40,7 +40,6 @@ from slmmodel.torch_state import own_torch_state
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import notes_on_time, value_of
 from slmmodel.training.summary import summary_of
-from slmmodel.vocab import is_tokenizer_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -372,12 +371,24 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     `WrongType`.
     """
     name = check_path("path", path)
-    if is_tokenizer_file(Path(name)):
+    if _is_tokenizer_file(Path(name)):
         fix = f"slmtok.load({name!r}) opens a tokenizer; slmmodel.load takes a run"
         raise RunFolder(Path(name)).not_a_run(name, what="a tokenizer of slmtok", fix=fix)
     folder, target = RunFolder.open(name), device_for(str(device))
     with own_torch_state():
         return Run(folder, folder.model(target, step=None if step is None else _check_step(folder, step)))
+
+
+def _is_tokenizer_file(path: Path) -> bool:
+    """Whether a path is a tokenizer file of slmtok, by how it begins; false for what cannot be read."""
+    begin = b'{"format":"slmtok-tokenizer"'
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(begin)) == begin
+    except (OSError, ValueError):
+        return False
 
 
 def _check_step(folder: RunFolder, step: object) -> int:

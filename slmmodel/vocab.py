@@ -126,18 +126,6 @@ class VocabMeta:
         return cls(table.n_vocab, table.padded_vocab, specials, n_special, lengths, table.fingerprint)
 
 
-def is_tokenizer_file(path: Path) -> bool:
-    """Whether a path is a tokenizer file of slmtok, by how it begins; false for what cannot be read."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(len(_TOKENIZER)) == _TOKENIZER
-    except (OSError, ValueError):
-        return False
-
-
-_TOKENIZER = b'{"format":"slmtok-tokenizer"'
 _SIZES = ("vocab_size", "n_words", "n_tokens", "size", "get_vocab_size", "get_piece_size", "max_token_value")
 _OF_TEXT = (
     "encode",
