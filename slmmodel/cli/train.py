@@ -218,7 +218,7 @@ def named_data(
     if not data:
         fact, fix = "DATA is missing", "slm train DATA, or data.train in the configuration"
         if tokenizer is not None:
-            fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_data(tokenizer, "TEXT", "-t", tokenizer)
+            fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_text(tokenizer)
         context = click.get_current_context(silent=True)
         if context is not None and context.info_name == "config":
             option = "a DATA" if tokenizer is None else "the text"
@@ -272,6 +272,14 @@ def _with_data(data: str, *words: str) -> str:
     if context is None or at is None:
         return shlex.join(["slm", "train", *words])
     return command_line(context, [*given[:at], *words, *given[at + 1 :], *_free_output(context)])
+
+
+def _with_text(tokenizer: str) -> str:
+    """The command line with `TEXT` as the data, for a tokenizer that is an argument, the value of -t or a setting."""
+    context, given = click.get_current_context(silent=True), arguments_of_command()
+    if context is None or is_argument(tokenizer, given):
+        return _with_data(tokenizer, "TEXT", "-t", tokenizer)
+    return command_line(context, ["TEXT", *given, *_free_output(context)])
 
 
 def _free_output(context: click.Context | None) -> list[str]:

@@ -90,6 +90,13 @@ def test_a_file_of_packed_data_as_validation(slm: Any, here: Path, name: str) ->
     assert not Path("new").exists()
 
 
+@pytest.mark.parametrize("line", ["tok.json -o new", "-t tok.json -o new --seed 3", "--set data.tokenizer=tok.json"])
+def test_a_tokenizer_without_data_keeps_the_options(slm: Any, here: Path, line: str) -> None:
+    words = shlex.split(slm("train", *line.split(), code=2).err.partition("  fix:   slm ")[2])
+    assert words[:2] == ["train", "TEXT"] and {*line.split()} <= {*words}
+    slm(*("text.txt" if word == "TEXT" else word for word in words), "--dry-run", code=0)
+
+
 def test_text_beside_packed_data_is_text(slm: Any, here: Path) -> None:
     shutil.copy("text.txt", "data/notes.txt")
     slm("train", "data/notes.txt", "-t", "data/tok.json", "-o", "new", "--dry-run", code=0)
