@@ -393,9 +393,25 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`, `OptionError` for a device that is missing,
     `WrongType`.
     """
-    folder, target = RunFolder.open(check_path("path", path)), device_for(str(device))
+    name = check_path("path", path)
+    if _is_tokenizer_file(Path(name)):
+        fix = f"slmtok.load({name!r}) opens a tokenizer; slmmodel.load takes a run"
+        raise RunFolder(Path(name)).not_a_run(name, what="a tokenizer of slmtok", fix=fix)
+    folder, target = RunFolder.open(name), device_for(str(device))
     with own_torch_state():
         return Run(folder, folder.model(target, step=None if step is None else _check_step(folder, step)))
+
+
+def _is_tokenizer_file(path: Path) -> bool:
+    """Whether a path is a tokenizer file of slmtok, by how it begins; false for what cannot be read."""
+    begin = b'{"format":"slmtok-tokenizer"'
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(begin)) == begin
+    except (OSError, ValueError):
+        return False
 
 
 def _check_step(folder: RunFolder, step: object) -> int:

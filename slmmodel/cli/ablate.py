@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.ablation.matches import MATCHES
 from slmmodel.cli import ablation_files as files
-from slmmodel.cli.open_by_path import comparison_of, note_of_command, refuse_run
+from slmmodel.cli.open_by_path import comparison_of, note_of_command, refuse_file_of_data, refuse_run
 from slmmodel.cli.options import BUDGET_HABITS, SEEDS, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
 from slmmodel.cli.run_argument import without
@@ -336,6 +336,7 @@ def _check_arms(
             comparison_of(runs) if len(runs) > 1 else "name packed data, as slmtok pack writes them",
             "packed data",
         )
+        refuse_file_of_data(path)
         if is_text(path):
             raise _not_packed(path, data)
     if given:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.open_by_path import check_text, load_torch, open_if_text, refuse_run, tokenizer_near
+from slmmodel.cli.open_by_path import (
+    check_text,
+    load_torch,
+    open_if_text,
+    refuse_file_of_data,
+    refuse_run,
+    tokenizer_near,
+)
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text, is_text
@@ -234,6 +241,7 @@ def _open_data(
     from slmmodel.data.opening import open_source
 
     refuse_run(path)
+    refuse_file_of_data(path)
     if is_text(path) and tokenizer is None:
         check_text(path, read)
         raise MissingInput(

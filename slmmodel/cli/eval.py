@@ -24,6 +24,7 @@ from slmmodel.cli.open_by_path import (
     check_written,
     comparison_of,
     is_text_for_tokenizer,
+    naming_packed_again,
     note_of_command,
     note_on_globs,
     note_unfinished,
@@ -187,7 +188,8 @@ def eval(
     if certificate is None:
         # Its name is known only with the documents, which may be text that was encoded.
         check_result(folder, certificate_name(name, source.split, of_step), option="--certificate")
-    found = score(folder, source, **scoring)
+    with naming_packed_again(on):
+        found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
     result["baselines"] = _score_baselines_or_note(folder, source) if with_baselines else None
     if breakdown:

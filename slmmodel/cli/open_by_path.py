@@ -9,8 +9,10 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -19,18 +21,19 @@ import click
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import missing_path, place_of_missing
 from slmmodel.cli.saved_data_sets import refuse_ids
-from slmmodel.cli.text import STDIN, Text, is_text, tokenizer_of_data
+from slmmodel.cli.text import STDIN, Text, is_text, packed_of, tokenizer_of_data
 from slmmodel.cli.validation_text import naming_validation
-from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
+from slmmodel.errors import Argument, InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.run_entries import EVALUATIONS
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
-from slmtok.cli.arguments import tokenizer_beside
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, tokenizer_beside
+from slmtok.cli.options import arguments_of_command
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
-from slmtok.file_kinds import LOSSES, NAMES, has_manifest, is_run, kind_of_file
+from slmtok.file_kinds import LAYOUT, LOSSES, MANIFEST, NAMES, SHARD, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -369,6 +372,45 @@ def _documents_for(runs: Sequence[RunFolder]) -> list[str]:
     return ["--on", paths[0] if len(tokenizers) == 1 else "TEXT"]
 
 
+def refuse_file_of_data(path: str, line_with: Callable[[str], str] | None = None) -> None:
+    """Raises `OptionError` for one file of packed data; the fix is the command with their folder in its place, which
+    `line_with` writes, and which follows from the arguments without it.
+    """
+    kind, context = kind_of_file(path), click.get_current_context(silent=True)
+    folder = str(Path(path).parent) if kind in (MANIFEST, LAYOUT, SHARD) else packed_of(path)
+    if folder is None or context is None:
+        return
+    words = _with_data(path, folder)
+    if line_with is None and words == arguments_of_command():
+        return  # a file of settings names it: opening refuses it
+    raise OptionError(
+        f"{path!r} is {NAMES.get(kind, 'a file of packed data')}, and slm reads its folder",
+        fix=command_line(context, words) if line_with is None else line_with(folder),
+        option="data",
+    )
+
+
+def _with_data(path: str, other: str) -> list[str]:
+    """The arguments of the command with other data in the place of some."""
+    meant = {path: other, f"--on={path}": f"--on={other}", f"--val={path}": f"--val={other}"}
+    kept = ("-t", "--tokenizer", *OUTPUT_FLAGS)
+    return [
+        word if before in kept else meant.get(word, word) for before, word in pairwise(["", *arguments_of_command()])
+    ]
+
+
+@contextmanager
+def naming_packed_again(path: str | None) -> Iterator[None]:
+    """For packed data of another tokenizer, the fix packs their text again and runs the command with the new data."""
+    try:
+        yield
+    except Mismatch as error:
+        context = click.get_current_context(silent=True)
+        if path is not None and context is not None and error.fields.get("field") == "fingerprint":
+            error.fix = f"{error.parts['fix']} && {command_line(context, _with_data(path, 'NEW'))}"
+        raise
+
+
 def check_text(path: str, read: ReadOptions | None) -> None:
     """Raises `OptionError` for a file that exists and is no text, and for files of slmtok; `UnsupportedFormat` for a
     saved data set of ids.
@@ -396,6 +438,7 @@ def open_ids_or_text(
 
     Raises what opening and reading raise, and `MissingInput` for text without a tokenizer.
     """
+    refuse_file_of_data(path)
     if is_text(path):
         refuse_run(path)
         from slmmodel.cli.text_source import ALL, Corpus, text_source

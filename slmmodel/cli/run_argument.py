@@ -93,7 +93,7 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     if of_tokens := of_tokenizer(path, ctx):
         raise given.not_a_run(path, what="a tokenizer", fix=of_tokens, option="run")
     known, tokenizer, words = runs_in(folder) or runs_in(Path()), ctx.params.get("tokenizer"), ctx.meta["arguments"]
-    tokenizer = tokenizer if _is_argument(tokenizer, words) else None
+    tokenizer = tokenizer if is_argument(tokenizer, words) else None
     if tokenizer and os.path.exists(path) and len(positional_params(ctx.command)) > 1:  # noqa: PTH110
         # The tokenizer stands in the place of the run, and the other argument in its own.
         path, given, tokenizer = tokenizer, RunFolder(Path(tokenizer)), None
@@ -119,7 +119,7 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     raise error
 
 
-def _is_argument(tokenizer: str | None, words: Sequence[str]) -> bool:
+def is_argument(tokenizer: str | None, words: Sequence[str]) -> bool:
     """Whether a tokenizer stands among the words as an argument, and not as the value of -t."""
     return tokenizer in [word for before, word in pairwise(["", *words]) if before not in ("-t", "--tokenizer")]
 
@@ -129,7 +129,7 @@ def of_tokenizer(path: str, ctx: click.Context) -> str | None:
     slmtok, arguments = ctx.meta["app"].other, ctx.meta["arguments"]
     # The name of an encoding, such as gpt2, is also that of a model elsewhere.
     is_file = os.path.exists(path) and names_tokenizer(path)  # noqa: PTH110
-    if not (is_file and _is_argument(path, arguments)) or run_among(arguments):
+    if not (is_file and is_argument(path, arguments)) or run_among(arguments):
         return None
     if slmtok is None or ctx.info_name not in slmtok.commands:
         return None

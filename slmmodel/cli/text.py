@@ -17,6 +17,7 @@ from slmmodel.errors import Argument, Fix, InvalidConfig, Mismatch, OptionError,
 from slmmodel.run_entries import TOKENIZER
 from slmmodel.vocab import VocabMeta
 from slmtok import atomic
+from slmtok.file_kinds import MANIFEST, kind_of_file
 from slmtok.specials import FIRST_LEARNED
 
 if TYPE_CHECKING:
@@ -41,8 +42,18 @@ def is_text(path: str) -> bool:
         ]
         return not any((location / name).is_file() for name in ids)
     if location.exists():
-        return location.suffix not in (".bin", ".npy")
+        return location.suffix not in (".bin", ".npy") and packed_of(path) is None
     return path == STDIN or path.startswith("hf:") or has_magic(path)
+
+
+def packed_of(path: str) -> str | None:
+    """The packed data that a file belongs to, such as their manifest; None for other paths."""
+    folder = Path(path).parent
+    if kind_of_file(str(folder / "manifest.json")) != MANIFEST:
+        return None
+    from slmmodel.data.shards import is_file_of_packed
+
+    return str(folder) if is_file_of_packed(Path(path)) else None
 
 
 class Text:

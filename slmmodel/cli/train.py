@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from slmmodel.cli.open_by_path import (
     is_text_for_tokenizer,
     note_of_command,
     open_if_text,
+    refuse_file_of_data,
     refuse_run,
     tokenizer_near,
 )
@@ -50,7 +53,7 @@ from slmmodel.cli.resume_checks import (
     open_data_of,
     removed_if_refused,
 )
-from slmmodel.cli.run_argument import is_last, resumed_at, without
+from slmmodel.cli.run_argument import is_argument, is_last, resumed_at, without
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.config_values import EACH_RUN
@@ -172,6 +175,8 @@ def _naming_data_of_run(run: RunFolder, data: str | None) -> Iterator[None]:
         if data is not None and own is not None:
             other = error._fix[-1] if isinstance(error._fix, tuple) else f"or {error.fix}"
             error.fix = f"{_with_data(data, own)}; {str(other).removeprefix(', ')}"
+        elif data is not None and error.fields.get("field") == "fingerprint":
+            error.fix = f"{error.parts['fix']} && {_with_data(data, 'NEW')}"
         raise
 
 
@@ -210,10 +215,12 @@ def named_data(
     data = data or (None if named is None else str(named))
     if not data and tokenizer is not None and is_text_for_tokenizer(tokenizer):
         data, tokenizer = tokenizer, None
+    if not data and tokenizer is not None and is_argument(tokenizer, arguments_of_command()):
+        refuse_file_of_data(tokenizer, partial(_with_data, tokenizer))
     if not data:
         fact, fix = "DATA is missing", "slm train DATA, or data.train in the configuration"
         if tokenizer is not None:
-            fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_data(tokenizer, "TEXT", "-t", tokenizer)
+            fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_text(tokenizer)
         context = click.get_current_context(silent=True)
         if context is not None and context.info_name == "config":
             option = "a DATA" if tokenizer is None else "the text"
@@ -269,6 +276,14 @@ def _with_data(data: str, *words: str) -> str:
     return command_line(context, [*given[:at], *words, *given[at + 1 :], *_free_output(context)])
 
 
+def _with_text(tokenizer: str) -> str:
+    """The command line with `TEXT` as the data, for a tokenizer that is an argument, the value of -t or a setting."""
+    context, given = click.get_current_context(silent=True), arguments_of_command()
+    if context is None or is_argument(tokenizer, given):
+        return _with_data(tokenizer, "TEXT", "-t", tokenizer)
+    return command_line(context, ["TEXT", *given, *_free_output(context)])
+
+
 def _free_output(context: click.Context | None) -> list[str]:
     """A new output, where the command line of `slm train` names none and the default one is a finished run."""
     if context is None or context.info_name != "train" or is_given("output"):
@@ -290,20 +305,11 @@ def _tokenized(text: str) -> str:
     return shlex.join([*command, text, "-t", tokenizer_near(text), *rest, *_free_output(context)])
 
 
-def _refuse_file_of_data(data: str) -> None:
-    """Raises `OptionError` for one file of packed data."""
-    from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
-
-    if (kind := kind_of_file(data)) in (MANIFEST, LAYOUT, SHARD):
-        fact = f"{data!r} is {NAMES[kind]}, and the folder is what one trains on"
-        raise OptionError(fact, fix=_with_data(data, str(Path(data).parent)), option="data")
-
-
 def _refuse_settings(data: str) -> None:
     """Raises `OptionError` for a file of settings, ours or of another trainer, in the place of the data."""
     from slmmodel.cli.settings_files import as_options, names_in, settings_in, translated
 
-    _refuse_file_of_data(data)
+    refuse_file_of_data(data, partial(_with_data, data))
     limit = "DATA is a corpus or token data; settings are given with --set NAME=VALUE or --config FILE.yaml"
     if (given := settings_in(data)) is not None:
         train = given.get("data.train")
@@ -378,7 +384,6 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
             fix = _with_data(data, near[0])
         return missing_path(data, fix)
-    _refuse_file_of_data(data)
     refuse_run(data, f"slm resume {name} continues a run; or name the text")
     check_text(data, read)
     fact, where = f"{data!r} is text, and needs a tokenizer", data
@@ -608,6 +613,8 @@ def _refuse_other_file(config: str) -> None:
     from slmtok.file_kinds import NAMES, is_run, kind_of_file
 
     limit, fix, beside = None, "slm config > run.yaml writes one", Path(config).with_name(CONFIG)
+    if not os.path.exists(config):  # noqa: PTH110  (false for names that no system takes)
+        return
     if Path(config).name != CONFIG and beside.is_file() and beside.with_name(SUMS).is_file():
         fact, fix = f"{config} is not a configuration: it is a file of a run", f"--config {shlex.quote(str(beside))}"
     elif is_run(config):

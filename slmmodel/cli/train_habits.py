@@ -148,9 +148,9 @@ _PLAIN = re.compile(r"[\w./-]+", re.ASCII)
 
 def folder_of_file(path: str) -> str:
     """The folder of packed data that a file such as `data/train-00000.bin` is a part of; another path as it is."""
-    from slmmodel.data.shards import is_shard_file
+    from slmmodel.data.shards import is_file_of_packed
 
-    return str(Path(path).parent) if is_shard_file(Path(path)) else path
+    return str(Path(path).parent) if is_file_of_packed(Path(path)) else path
 
 
 def several_data(command: str, data: Sequence[str], arguments: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from slmmodel.checks import check_type, missing_path, similar_name
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MAGIC as SHARD_MAGIC
-from slmmodel.data.shards import MANIFEST, ShardSource, is_shard_file, refuse_link, refuse_other_files
+from slmmodel.data.shards import MANIFEST, ShardSource, is_file_of_packed, refuse_link, refuse_other_files
 from slmmodel.data.source import NoSuchSplitError, TokenSource, pack_again, unreadable
 from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat, WrongType
 from slmmodel.sizes import parse_share
@@ -66,13 +66,8 @@ def open_source(
             fix = taken if folder.stem == split else (f"{named}, with ", Argument("split", folder.stem))
         raise missing_path(os.fspath(path), fix)
     file = folder if folder.is_file() else None
-    if file is not None and is_shard_file(file):
-        raise UnsupportedFormat(
-            f"{file} is one file of packed data",
-            where=str(file),
-            limit="packed data are opened by their folder",
-            fix=f"name the folder: {file.parent}",
-        )
+    if file is not None:
+        _refuse_file_of_packed(file)
     if folder.is_dir() and not (folder / MANIFEST).exists():
         ids = [folder / f"{name}{suffix}" for name in (split, "train", "val") for suffix in ID_SUFFIXES]
         file = next(filter(Path.is_file, ids), None)
@@ -133,11 +128,23 @@ def name_packed(text: Path, tokenizer: str | None = None) -> str:
     return f"name packed data: {packed}" + ", if it is text" * (not _is_text(_head(text)))
 
 
+def _refuse_file_of_packed(file: Path) -> None:
+    """Raises `UnsupportedFormat` for one file of packed data."""
+    if is_file_of_packed(file):
+        raise UnsupportedFormat(
+            f"{file} is one file of packed data",
+            where=str(file),
+            limit="packed data are opened by their folder",
+            fix=f"name the folder: {file.parent}",
+        )
+
+
 def refuse_text(file: Path, fix: str, tokenizer: str | None = None) -> None:
     """Raises `UnsupportedFormat` for a file that holds no ids, by its name or its head; `fix` is what a text needs.
 
     tokenizer: that of a text. `MissingInput` for a folder of texts.
     """
+    _refuse_file_of_packed(file)
     if file.is_file() and file.suffix not in ID_SUFFIXES:
         limit = f"packed data, or {', '.join(ID_SUFFIXES)}"
         raise UnsupportedFormat(f"{file.name} is not a file of ids", where=str(file), limit=limit, fix=fix)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from collections import namedtuple
 from pathlib import Path
@@ -40,6 +41,7 @@ from slmmodel.vocab import VocabMeta
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
 MAGIC, VERSION = b"SLMSHARD", 1
 HEADER_BYTES = 4096
+_SHARD_FILE = re.compile(r"(train|val)-\d{5,}\.(bin|off|nb|dom)")
 _NAMES_OF_VAL = ("validation", "valid", "dev")
 """Of other data sets, in lower case."""
 MAX_VOCAB_U16 = 65536
@@ -295,9 +297,10 @@ class ShardSource(OneBlockSource):
                 raise corrupt(path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 
 
-def is_shard_file(file: Path) -> bool:
+def is_file_of_packed(file: Path) -> bool:
     """Whether a file is one of packed data, such as `data/train-00000.bin`, and not their folder."""
-    return file.stem[-5:].isdigit() and file.is_file() and (file.parent / MANIFEST).exists()
+    is_named_so = file.name in (MANIFEST, "vocab.json", "tok.json") or _SHARD_FILE.fullmatch(file.name) is not None
+    return is_named_so and file.is_file() and (file.parent / MANIFEST).exists()
 
 
 def refuse_link(path: Path) -> None:

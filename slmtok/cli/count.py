@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from slmtok import atomic
 from slmtok.cli import reports
@@ -35,9 +36,10 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted
 from slmtok.cli.progress import Progress
 from slmtok.cli.text_argument import eval_line
+from slmtok.corpus.contents import packed_texts
 from slmtok.corpus.formats import is_corpus_name
 from slmtok.errors import OptionError
-from slmtok.file_kinds import COUNTS, DIGESTS, NAMES, TOKENIZER, kind_of_file
+from slmtok.file_kinds import COUNTS, DIGESTS, NAMES, TOKENIZER, is_run, kind_of_file
 from slmtok.files import free_name
 from slmtok.options import CountOptions
 
@@ -180,33 +182,58 @@ def _is_folder(name: str) -> bool:
 
 
 def _refuse_texts(names: Sequence[str], listed: Mapping[str, Sequence[str]]) -> None:
-    """Raises `OptionError` for texts, and for a folder without counts; `listed` are the files of each argument."""
-    for name in names:
-        texts = [file for file in listed[name] if _is_text(file)]
-        if _is_folder(name) and (is_packed(name) or not texts):
-            raise OptionError(
-                f"the folder {name!r} holds no counts file",
-                where=name,
-                limit="counts files, and folders of them",
-                fix="leave it out, or count the text that was packed" if is_packed(name) else "leave it out",
-                option="files",
-            )
+    """Raises `OptionError` for texts, packed data, and folders without counts; `listed` are the files of each argument.
+
+    The fix counts each text once, that of packed data included: packed data may be of a text that is named too.
+    """
+    sources = {name: _texts_of(name, listed[name]) for name in names}
+    words = arguments_of_command()
+    is_alone = len(sources) == len(listed) and not any(word.startswith("--min-count") for word in words)
+    for name, texts in sources.items():
+        if (not texts and _is_folder(name)) or (is_packed(name) and not is_alone):
+            raise _no_counts(name, texts, is_alone=is_alone)
         if not texts:
             return
-    words = arguments_of_command()
-    counted_to = free_name(f"{os.path.splitext(names[0].rstrip(os.sep))[0]}.counts")  # noqa: PTH122
-    rest = [word for word in words if word not in names[1:]]
-    merged = shlex.join(["slmtok", "merge", *(counted_to if word == names[0] else word for word in rest)])
+    texts = _distinct(text for texts in sources.values() for text in texts)
+    counted_to = free_name(f"{os.path.splitext(texts[0].rstrip(os.sep))[0]}.counts")  # noqa: PTH122
+    first = words.index(names[0]) if names[0] in words else len(words)
+    merged = [counted_to if at == first else word for at, word in enumerate(words) if at == first or word not in names]
     output = value_after(OUTPUT_FLAGS, words) or free_name("all.counts")
-    is_alone = len(names) == len(listed) and not any(word.startswith("--min-count") for word in words)
-    count_line = shlex.join(["slmtok", "count", *names, "-o", output if is_alone else counted_to])
+    count_line = shlex.join(["slmtok", "count", *texts, "-o", output if is_alone else counted_to])
+    is_data = is_packed(names[0])
     raise OptionError(
-        f"{names[0]!r} holds text, and merge adds up counts",
+        f"{names[0]!r} {'is packed data' if is_data else 'holds text'}, and merge adds up counts",
         where=names[0],
         limit="counts files, and folders of them",
-        fix=count_line if is_alone else f"{count_line} && {merged}",
+        fix=count_line if is_alone else f"{count_line} && {shlex.join(['slmtok', 'merge', *merged])}",
         option="files",
     )
+
+
+def _texts_of(name: str, files: Sequence[str]) -> list[str]:
+    """What stands for the text of an argument: itself, or of packed data the files that were packed; [] without any."""
+    if is_packed(name):
+        return packed_texts(Path(name))
+    return [name] if any(map(_is_text, files)) and not is_run(name) else []
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    """The texts without those that are named before, by this name or by another."""
+    kept: dict[str, str] = {}
+    for text in texts:
+        kept.setdefault(os.path.realpath(text), text)
+    return [*kept.values()]
+
+
+def _no_counts(folder: str, texts: Sequence[str], *, is_alone: bool) -> OptionError:
+    """The error for a folder without counts. Counts of the text of packed data may be among the others already."""
+    fix, fact = "leave it out", f"the folder {folder!r} holds no counts file"
+    if is_packed(folder):
+        line = shlex.join(
+            ["slmtok", "count", *(texts or ["CORPUS"]), "-o", free_name(f"{folder.rstrip(os.sep)}.counts")]
+        )
+        fix = f"{'' if is_alone else 'leave it out, or '}count the text that was packed: {line}"
+    return OptionError(fact, where=folder, limit="counts files, and folders of them", fix=fix, option="files")
 
 
 def _refuse_tokenizers(files: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from slmtok.cli.arguments import (
     command_line,
     example_words,
     fitting,
+    is_packed,
     is_text_file,
     line_without,
     lines_for_each,
@@ -619,11 +620,13 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     if name == "--on" and (absent := _absent_tokenizer(context)):
         return f"{fact}, and {absent.fact}", absent.fix
     taken = context.params.get("tokenizer")
+    rest = [each for each in given if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")]
     if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and is_place:
         fact += f": {taken!r} is a tokenizer"
+        if "DATA" in name and is_packed(folder := os.path.dirname(taken) or "."):  # noqa: PTH120
+            return f"{fact} of packed data", command_line(context, [folder, *rest])
     if name.startswith("RUN") and isinstance(taken, str) and is_text_file(taken):
         fact += f": {taken!r} is text, and -t names a tokenizer"
-        rest = [each for each in given if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")]
         if "DATA" in name:
             return fact, command_line(context, [taken, "-t", tokenizer_beside(taken) or "TOK", *rest])
         on = ["--on", taken] if "--on" in options_by_flag(context.command) else []

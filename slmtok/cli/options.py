@@ -36,7 +36,8 @@ from slmtok.cli.misread import read_arguments
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
 from slmtok.cli.streams import kind_of_stream, refuse_stdout
 from slmtok.cli.validation_files import explain_validation
-from slmtok.errors import CorpusTooSmall, OptionError, SlmtokError
+from slmtok.errors import CorpusTooSmall, OptionError, OutputExists, SlmtokError
+from slmtok.files import free_name
 from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -267,6 +268,7 @@ class Command(click.Command):
             explain_by_files(error, ctx)
             explain_record(error, ctx)
             name_swap(error, ctx)
+            self._explain_default_output(error, ctx)
             raise
 
     def with_objects(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,15 +289,21 @@ class Command(click.Command):
 
     def _note_on_stdout(self, ctx: click.Context) -> tuple[str, ...]:
         """A warning that a file has the output, if it was not named and stdout is sent to another file."""
-        value, source = ctx.params.get("output"), ctx.get_parameter_source("output")
-        is_file = isinstance(value, str) and value != "-" and source is click.core.ParameterSource.DEFAULT
-        if not is_file or ctx.obj.as_json or ctx.params.get("dry_run") or kind_of_stream(sys.stdout) != "file":
+        if not _leaves_summary_on_stdout(ctx):
             return ()
         outputs = _outputs(ctx)
         if len(outputs) > 1:
             listed = " and ".join(outputs)
             return (f"the outputs are in {listed}, and stdout has their summary; -o NAME gives them other names",)
         return (f"the output is in {outputs[0]}, and stdout has its summary; -o NAME gives it another name",)
+
+    def _explain_default_output(self, error: SlmtokError, ctx: click.Context) -> None:
+        """Says that the output has its default name, if it exists and stdout is sent to another file."""
+        if isinstance(error, OutputExists) and _leaves_summary_on_stdout(ctx):
+            default = ctx.params["output"]
+            replaced = ", or --force to replace it" if "force" in str(error.fix) else ""
+            error.limit = f"without --output the output is {default}, and stdout has its summary"
+            error.fix = f"-o {shlex.quote(free_name(default))}{replaced}"
 
     def _refuse_empty_names(self, ctx: click.Context) -> None:
         """Raises `OptionError` for a file without a name, which Python would take for the working folder."""
@@ -450,6 +458,14 @@ def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., A
             raise OptionError(f"{name} {error}", where=ctx.command_path, fix="leave one out", option=name) from None
 
     return callback
+
+
+def _leaves_summary_on_stdout(ctx: click.Context) -> bool:
+    """Whether a file that is not named has the output, and stdout, which is sent to another file, its summary."""
+    value, source = ctx.params.get("output"), ctx.get_parameter_source("output")
+    is_file = isinstance(value, str) and value != "-" and source is click.core.ParameterSource.DEFAULT
+    no_summary = ctx.obj.as_json or ctx.params.get("dry_run")
+    return is_file and not no_summary and kind_of_stream(sys.stdout) == "file"
 
 
 def _outputs(ctx: click.Context) -> list[Any]:

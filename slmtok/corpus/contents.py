@@ -312,12 +312,12 @@ def _own_file(path: str, named: Collection[str], options: ReadOptions) -> Option
     is_meant = is_named or (kind in _PACKED and not _is_below(path, named))
     glob = f"{Path(path).parent.name}/*" if kind in _PACKED else Path(path).name
     fix = _FIXES.get(kind, "name the text")
-    if kind in _PACKED and (texts := _packed_texts(Path(path).parent)):
+    if kind in _PACKED and (texts := packed_texts(Path(path).parent)):
         fix += f": {shlex.join(texts)}"
     return _no_corpus(path, file_kinds.NAMES[kind], None if is_meant else glob, fix)
 
 
-def _packed_texts(folder: Path) -> list[str]:
+def packed_texts(folder: Path) -> list[str]:
     """The files whose text was packed into a folder; none where its manifest names none that exist."""
     try:
         sources = json.loads(read_file(str(folder / "manifest.json"), MAX_FILE_BYTES["manifest"]))["plan"]["sources"]

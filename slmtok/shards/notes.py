@@ -32,21 +32,27 @@ def domain_notes(manifest: dict[str, Any]) -> list[Message]:
     ]
 
 
-def warn_of_packed(manifest: dict[str, Any], out: str | os.PathLike[str], of_files: Sequence[Message]) -> None:
+def warn_of_packed(
+    manifest: dict[str, Any], out: str | os.PathLike[str], of_files: Sequence[Message], *, force: bool
+) -> None:
     """Warns of a separator that cuts no file, of records left out, of domains without text and of an empty split.
 
-    of_files: the notes on what the files hold, which the manifest does not say.
+    of_files: the notes on what the files hold, which the manifest does not say. force: whether the call replaces what
+    is packed, so that with another option it needs no more.
     """
     uncut = uncut_notes(manifest)
-    found = [*uncut, *domain_notes(manifest)]
+    of_options = [*uncut, *domain_notes(manifest)]
+    found = of_options if force else [_packing_again(note) for note in of_options]
     if manifest["skipped"]:
         found.append(notes.skipped_by_option(manifest["skipped"]))
-    for note in of_files:
-        parts = (note,) if isinstance(note, str) else note
-        found.append((*parts, "; ", Setting("force", True), " packs again"))
+    found += map(_packing_again, of_files)
     for note in found:
         warn_caller(render(note))
     _warn_of_split(manifest, os.fspath(out), is_uncut=bool(uncut))
+
+
+def _packing_again(note: Message) -> Message:
+    return (*((note,) if isinstance(note, str) else note), "; ", Setting("force", True), " packs again")
 
 
 def _warn_of_split(manifest: dict[str, Any], out: str, *, is_uncut: bool) -> None:

@@ -118,7 +118,7 @@ def pack(
         explain_keys(error, sources, options)
         raise
     packed = _packed(shards, out, layout, tokenizer, options)  # a program may make the warnings below errors
-    warn_of_packed(shards.manifest, out, [*of_files, kept] if kept else of_files)
+    warn_of_packed(shards.manifest, out, [*of_files, kept] if kept else of_files, force=force)
     return packed
 
 

@@ -12,7 +12,7 @@ import slmmodel
 import slmtok
 from slmmodel import app
 from slmmodel.data import ShardDataset
-from slmmodel.errors import SlmmodelError, WrongType
+from slmmodel.errors import MissingInput, SlmmodelError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
 from slmtok.errors import SlmtokError
 from slmtok.options import ReadOptions, option_specs
@@ -52,6 +52,15 @@ def refused(call: Callable[[], Any], kind: type[Exception] = WrongType) -> str:
 def train(**options: Any) -> app.TextRun:
     call = {"tokenizer": "tok.json", "budget": "steps=1", "settings": SETTINGS, "progress": False}
     return app.train("text.txt", **{**call, **options})
+
+
+@pytest.mark.parametrize("load", [app.load, slmmodel.load])
+def test_a_tokenizer_in_the_place_of_a_run(inside: Path, load: Callable[[str], Any]) -> None:
+    with pytest.raises(MissingInput, match=r"'tok\.json' is a tokenizer of slmtok, not a run folder") as caught:
+        load("tok.json")
+    assert caught.value.limit == "runs in ./: run"
+    call, _, _ = str(caught.value.fix).partition(" opens a tokenizer; ")
+    assert call == "slmtok.load('tok.json')" and slmtok.load("tok.json").n_vocab == 290
 
 
 def test_the_options_of_reading_are_those_of_slmtok() -> None:

@@ -56,6 +56,13 @@ def test_a_separator_that_cuts_no_file_is_warned_of(corpus: Path, call: Callable
     assert told(call, "tex.txt", separator=r"\newpage") == []
 
 
+def test_packing_with_another_separator_needs_force(corpus: Path) -> None:
+    tok = slmtok.train(slmtok.Texts([STORIES]), vocab_size=275, allow_smaller=True)
+    (said,) = told(slmtok.pack, "c.txt", tok, "data", separator=r"\n\n", val="none")
+    assert said.endswith(r", separator='\n\n'; force=True packs again")
+    assert told(slmtok.pack, "c.txt", tok, "data", separator="\n\n", val="none", force=True) == []
+
+
 def test_a_separator_is_named_before_the_split_that_it_leaves_empty(corpus: Path) -> None:
     said = told(pack, "c.txt", separator="nope", val="hash:5%")
     assert said == [f"separator='nope' {UNCUT}", "val='hash:5%' chose none of 1 document: 'out' has no val documents"]

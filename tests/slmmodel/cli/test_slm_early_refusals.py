@@ -53,7 +53,7 @@ def test_what_is_not_text(slm, here):
     assert "is a run of slm, not text" in slm("eval", "run", "--on", "run", code=2).err
     assert not (here / "run/eval").exists() and not (here / "demo").exists()
     assert "no file or folder 'nope'" in slm("batches", "nope", code=1).err
-    assert "name the folder: data" in slm("batches", "data/train-00000.bin", code=1).err
+    assert "  fix:   slm batches data\n" in slm("batches", "data/train-00000.bin", code=2).err
 
 
 def test_batches_of_any_size_are_bounded(slm, here):

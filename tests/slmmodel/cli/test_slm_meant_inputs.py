@@ -69,10 +69,44 @@ def test_weights_of_a_run_are_no_data(slm: Callable[..., Any], here: Path) -> No
 @pytest.mark.parametrize("more", [(), ("-t", "tok.json")])
 def test_the_manifest_of_packed_data_is_no_file_of_settings(slm: Any, here: Path, more: tuple[str, ...]) -> None:
     error = slm("train", "data/manifest.json", *more, "-o", "new", code=2).err
-    assert "and the folder is what one trains on" in error
+    assert "and slm reads its folder" in error
     fix = error.partition("  fix:   slm ")[2]
     assert shlex.split(fix)[:2] == ["train", "data"]
     slm(*shlex.split(fix), "--dry-run", code=0)
+
+
+@pytest.mark.parametrize("line", ["train {} -o new", "eval run --on {}", "batches {}", "ablate {} data3"])
+@pytest.mark.parametrize("name", ["tok.json", "vocab.json", "manifest.json", "train-00000.off", "train-00000.bin"])
+def test_a_file_of_packed_data_stands_for_its_folder(slm: Any, here: Path, line: str, name: str) -> None:
+    error = slm(*line.format(f"data/{name}").split(), code=2).err
+    says_tokenizer = ": 'data/tok.json' is a tokenizer of packed data\n" in error
+    assert (f"error: 'data/{name}' is " in error and ", and slm reads its folder\n" in error) or says_tokenizer
+    assert error.endswith(f"  fix:   slm {line.format('data')}\n")
+
+
+@pytest.mark.parametrize("name", ["tok.json", "manifest.json", "val-00000.nb"])
+def test_a_file_of_packed_data_as_validation(slm: Any, here: Path, name: str) -> None:
+    assert "fix:   name the folder: data\n" in slm("train", "data", "--val", f"data/{name}", "-o", "new", code=1).err
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("line", ["tok.json -o new", "-t tok.json -o new --seed 3", "--set data.tokenizer=tok.json"])
+def test_a_tokenizer_without_data_keeps_the_options(slm: Any, here: Path, line: str) -> None:
+    words = shlex.split(slm("train", *line.split(), code=2).err.partition("  fix:   slm ")[2])
+    assert words[:2] == ["train", "TEXT"] and {*line.split()} <= {*words}
+    slm(*("text.txt" if word == "TEXT" else word for word in words), "--dry-run", code=0)
+
+
+def test_text_beside_packed_data_is_text(slm: Any, here: Path) -> None:
+    shutil.copy("text.txt", "data/notes.txt")
+    slm("train", "data/notes.txt", "-t", "data/tok.json", "-o", "new", "--dry-run", code=0)
+
+
+@pytest.mark.parametrize("name", ["config.yml", "nosuch.yml", "config"])
+def test_a_configuration_that_does_not_exist_is_no_file_of_a_run(slm: Any, here: Path, name: str) -> None:
+    error = slm("train", "--config", f"run/{name}", "-o", "new", code=1).err
+    assert f"error: no file 'run/{name}'\n" in error
+    assert name != "config.yml" or error.endswith("  fix:   --config run/config.yaml\n")
 
 
 def test_other_data_of_a_finished_run_are_named_at_once(slm: Callable[..., Any], here: Path) -> None:

@@ -57,18 +57,23 @@ def test_an_interval_of_too_few_resamples(slm) -> None:
 
 
 def test_data_that_were_packed_again_with_another_tokenizer(slm, here) -> None:
+    """The fix packs the text with the tokenizer of the run, and runs the same command with these data."""
     from slmtok.cli import main as commands
     from slmtok.shards import pack
 
-    Path("run/result.json").unlink()
+    words = ["train", "data", "-o", "own", "--budget", "steps=2", "--preset=cpu-demo", *TRAIN]
+    slm(*words, "--no-eval", code=0)
+    Path("own/result.json").unlink()
     pack("text.txt", slmtok.slice(slmtok.load("tok.json"), 280), "data", force=True)
-    words = ["train", "data", "-o", "run", "--budget", "steps=2", "--preset=cpu-demo", *TRAIN]
-    err = slm(*words, code=1).err
-    assert "error: the data were made with another tokenizer than the model of run\n" in err
-    again = "slmtok pack text.txt -t run/tok.json -o NEW"
-    assert err.endswith(f"  fix:   pack its text again with the tokenizer of the run: {again}\n")
+    for named, run in ((words, "own"), (["eval", "run", "--on", "data"], "run")):
+        err = slm(*named, code=1).err
+        assert f"error: the data were made with another tokenizer than the model of {run}\n" in err
+        again = f"slmtok pack text.txt -t {run}/tok.json -o NEW"
+        line = shlex.join(["slm", *("NEW" if word == "data" else word for word in named)])
+        assert err.endswith(f"  fix:   pack its text again with the tokenizer of the run: {again} && {line}\n")
     assert commands(shlex.split(again)[1:]) == 0
     slm("train", "NEW", *words[2:], code=0)
+    slm("eval", "run", "--on", "NEW", code=0)
 
 
 def test_answers_that_are_longer_than_what_is_generated(slm, here) -> None:

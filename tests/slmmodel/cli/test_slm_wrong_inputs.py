@@ -32,7 +32,7 @@ CASES = {
     "config tok.json --check": (2, "--check needs a FILE of settings; tok.json is a tokenizer"),
     "batches nothing": (1, "error: no file or folder 'nothing'\n"),
     "batches data --pack best": (2, "fix:   --pack best_fit\n"),
-    "batches data/train-00000.bin": (1, "fix:   name the folder: data\n"),
+    "batches data/train-00000.bin": (2, "fix:   slm batches data\n"),
     "batches a.counts -t tok.json": (2, "a.counts is a counts file, not text"),
     "batches run/checkpoints/step-4 -t tok.json": (2, "fix:   name the text, or the run: run\n"),
     "resume run": (1, "fix:   slm resume run -o run-2 --budget steps=8\n"),
@@ -445,12 +445,13 @@ def test_data_of_another_tokenizer_are_packed_again_with_their_options(slm, made
     lines = {
         "batches own -t small.json": "-t small.json -o NEW",
         "config --check mix.yaml": r"-t own/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW",
-        "eval run --on other": r"-t run/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW",
+        "eval run --on other": r"-t run/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW && "
+        "slm eval run --on NEW",
     }
     for line, packed in lines.items():
         fix = slm(*line.split(), code=1).err.rpartition("slmtok pack a.txt ")[2].strip()
         assert fix == packed
-    words = shlex.split(fix.replace(r"$'dog.\n'", "'dog.\n'"))
+    words = shlex.split(fix.partition(" && ")[0].replace(r"$'dog.\n'", "'dog.\n'"))
     from slmtok.cli import main
 
     assert main(["pack", "a.txt", *words]) == 0

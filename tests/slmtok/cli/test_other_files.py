@@ -145,6 +145,17 @@ def test_a_summary_in_a_file_is_noted(slmtok, here: Path) -> None:
     assert (ran.stderr, Path("s.txt").stat().st_size > 1000) == (b"", True)
 
 
+def test_a_default_output_that_exists_with_stdout_in_a_file(slmtok, here: Path) -> None:
+    """Who sends stdout to a file may take it for the output, and does not know the file that --force replaces."""
+    line = [sys.executable, "-m", "slmtok", "train", "a.txt", "--vocab", "280"]
+    with Path("s.json").open("w") as file:
+        ran = subprocess.run(line, stdout=file, stderr=subprocess.PIPE, check=False, text=True)
+    said = "  limit: without --output the output is tok.json, and stdout has its summary\n"
+    assert ran.returncode == 1 and said in ran.stderr, ran.stderr
+    assert ran.stderr.endswith("  fix:   -o tok-2.json, or --force to replace it\n")
+    assert slmtok(*line[3:], "-o", "tok-2.json").code == 0
+
+
 def test_a_summary_of_several_outputs_names_each(slmtok, here: Path) -> None:
     line = [sys.executable, "-m", "slmtok", "train", "a.txt", "--vocab", "280", "--vocab", "290"]
     with Path("s.txt").open("w") as file:

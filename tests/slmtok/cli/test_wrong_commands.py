@@ -132,6 +132,10 @@ def test_the_rows_of_an_array(slmtok, here: Path) -> None:
         "merge texts a.counts b.txt": "slmtok count texts b.txt -o texts.counts && slmtok merge texts.counts a.counts",
         "merge a.counts e.txt.gz": "slmtok count e.txt.gz -o e.txt.counts && slmtok merge a.counts e.txt.counts",
         "merge b.txt texts -o m.counts": "slmtok count b.txt texts -o m.counts",
+        "merge b.txt b.txt -o m.counts": "slmtok count b.txt -o m.counts",
+        "merge b.txt texts ./b.txt -o m.counts": "slmtok count b.txt texts -o m.counts",
+        "merge b.txt a.counts b.txt": "slmtok count b.txt -o b.counts && slmtok merge b.counts a.counts",
+        "merge a.txt data -o m.counts": "slmtok count a.txt -o m.counts",
         "merge texts --min-count 2": "slmtok count texts -o texts.counts && slmtok merge texts.counts --min-count 2",
     }.items(),
 )
@@ -176,7 +180,13 @@ def test_sizes_are_those_of_the_smallest_tokenizer(slmtok, here: Path) -> None:
 
 def test_a_folder_without_counts(slmtok, here: Path) -> None:
     ran = slmtok("merge", "a.counts", "data", "-o", "m.counts")
-    assert fix_of(ran, 2) == "leave it out, or count the text that was packed"
+    counted = "count the text that was packed: slmtok count a.txt -o data.counts"
+    assert fix_of(ran, 2) == f"leave it out, or {counted}"
+    # Of packed data alone, leaving them out leaves nothing.
+    ran = slmtok("merge", "data", "-o", "m.counts")
+    assert fix_of(ran, 2) == "slmtok count a.txt -o m.counts" and "'data' is packed data, and merge adds up" in ran.err
+    (here / "a.txt").rename("z.txt")
+    assert fix_of(slmtok("merge", "data"), 2) == "count the text that was packed: slmtok count CORPUS -o data.counts"
     (here / "texts" / "a.counts").write_bytes((here / "a.counts").read_bytes())
     ran = slmtok("merge", "texts", "-o", "m.counts")
     assert ran.code == 0 and "inputs     1" in ran.out
