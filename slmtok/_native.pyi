@@ -36,6 +36,7 @@ __all__ = [
     "frequent_pieces",
     "merge_counts",
     "pattern_names",
+    "prepare_arrays",
     "provoke_panic",
     "read_counts",
     "read_ranks",
