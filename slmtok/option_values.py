@@ -239,13 +239,18 @@ BETWEEN_NAMES = re.compile(r"[\s,;|+]+")
 _OTHER_FIELD = re.compile(r"\{\{\s*(\w[\w.|]*)\s*\}\}|%\((\w+)\)s|\$\(?(\w+)\)?")
 """A field as templates of Jinja, printf, shells and awk write it."""
 
+_LABELLED = re.compile(r"(\w:\s+)([^\W\d]\w*)(?=\s*(?:[,;|.]|$)|\s+\w+:)")
+"""A word behind a label, `Title: title`, where nothing else is up to the next label."""
+
 
 def _template_meant(text: str) -> str | None:
-    """A list of names as a template, and fields that are written as in other programs; None for other text."""
+    """A list of names as a template, and fields that are written as in other programs or behind labels; or None."""
     names = [name for name in BETWEEN_NAMES.split(text) if name]
     if names and all(map(str.isidentifier, names)):
         return "\n".join(f"{{{name}}}" for name in names)
     meant = _OTHER_FIELD.sub(lambda found: f"{{{found[found.lastindex or 1]}}}", text)
+    if meant == text:
+        meant = _LABELLED.sub(r"\1{\2}", text)
     return None if meant == text else meant
 
 

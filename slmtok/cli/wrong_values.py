@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
     value_after,
 )
 from slmtok.cli.output import EACH, flag_naming
+from slmtok.corpus.notes import domain_meant
 from slmtok.errors import SlmtokError, render, suggestion
 from slmtok.files import free_name
 from slmtok.foreign_options import closest
@@ -119,8 +120,20 @@ def _pairs_meant(name: str, value: str, pair: str, context: click.Context) -> st
     given = _values_of(name, context)
     given = given if value in given else [value]
     globs = [each for each in given if "=" not in each.strip("=")]
-    meant = [_pair_meant(each, pair, globs) if each in globs else each for each in given]
+    files = _named_files(context) if pair.endswith("=GLOB") else []
+    meant = [_pair_meant(each, pair, globs, files) if each in globs else each for each in given]
     return " ".join(f"{name} {each if each == pair else shlex.quote(each)}" for each in meant)
+
+
+_MAX_FILES = 10_000
+"""Files and folders in which the one that a domain names is looked for."""
+
+
+def _named_files(context: click.Context) -> list[str]:
+    """The first files and folders of the corpus on the command line."""
+    named = map(Path, positional(context))
+    found = (path for each in named for path in (each.rglob("*") if each.is_dir() else [each]))
+    return [path.as_posix() for path in islice(found, _MAX_FILES)]
 
 
 def _values_of(name: str, context: click.Context) -> list[str]:
@@ -131,10 +144,10 @@ def _values_of(name: str, context: click.Context) -> list[str]:
     return [word for flag, word in pairwise(arguments) if flag in flags] + joined
 
 
-def _pair_meant(value: str, pair: str, values: Sequence[str]) -> str:
+def _pair_meant(value: str, pair: str, values: Sequence[str], files: Sequence[str]) -> str:
     """`pair`, such as NAME=GLOB, with what a value says of it: both with another sign between, or one of them.
 
-    values: all of the option that are no pairs, this one too.
+    values: all of the option that are no pairs, this one too. files: of the corpus.
     """
     name, _, second = pair.partition("=")
     if second == "GLOB" and (folder := Path(value)).is_dir() and folder.name.strip("."):
@@ -148,7 +161,10 @@ def _pair_meant(value: str, pair: str, values: Sequence[str]) -> str:
         return f"{word}={value}**" if value.endswith("/") else f"{word}={value}"
     if _NUMBER.fullmatch(value):
         return f"{name}={value}"
-    return f"{value}={second}" if _NAME.fullmatch(value) else pair
+    if not _NAME.fullmatch(value):
+        return pair
+    found = domain_meant(value, (value,), files)
+    return f"{value.strip('.')}={found[0]}" if found else f"{value}={second}"
 
 
 def _name_of_glob(glob: str, others: Sequence[str]) -> str:

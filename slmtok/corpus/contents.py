@@ -626,6 +626,10 @@ def _remedy(path: str, read_by: str | Setting) -> str | Setting:
     return f"git -C {shlex.quote(folder)} lfs pull" if is_elsewhere else read_by
 
 
+_SAMPLED_DOCUMENTS = 10
+"""Documents that a proposed sample keeps on average: one that keeps none has a probability of less than 1 in 10,000."""
+
+
 def no_text(found: str, *, malformed: int | None = 0, sampled: int | None = 0) -> CorpusTooSmall:
     """The error for a corpus without a byte of text; `found` says what there is instead.
 
@@ -640,7 +644,13 @@ def no_text(found: str, *, malformed: int | None = 0, sampled: int | None = 0) -
         found += "; the sample left out the only one"
         paragraphs = (Setting("separator", "\n\n"), " beside it makes a document of each paragraph of a text")
         fix = (*paragraphs, "; or leave ", Setting("sample"), " out, which chooses whole documents")
-    elif sampled != 0:
+    elif sampled is None:
         found += "; the sample left out all of them"
         fix = ("a larger ", Setting("sample"), ", or leave it out")
+    elif sampled:
+        found += f"; the sample left out {sampled:,} documents"
+        fix = ("leave ", Setting("sample"), " out")
+        if sampled > 2 * _SAMPLED_DOCUMENTS:
+            share = float(f"{_SAMPLED_DOCUMENTS / sampled:.2g}")
+            fix = (Setting("sample", share), f", which keeps about {_SAMPLED_DOCUMENTS}; or ", *fix)
     return CorpusTooSmall(f"the corpus is empty: {found}", fix=fix)

@@ -5,6 +5,7 @@ Only the first rows are looked at, and only for an error.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import shlex
 from collections.abc import Mapping, Sequence
@@ -57,12 +58,27 @@ def rows_by_tabs(lines: Sequence[str]) -> list[list[str]] | None:
     return rows if is_even and not any("," in row[0] for row in rows) else None
 
 
-def are_quoted_by_tabs(lines: Sequence[str]) -> bool:
-    """Whether values between tabs are quoted as in CSV; of texts that are not, some begin and end with a quote too."""
-    values = [value for row in rows_by_tabs(lines) or () for value in row]
-    if not any(len(value) > 1 and value[0] == value[-1] == '"' for value in values):
+def quoted_mark(lines: Sequence[str]) -> str | None:
+    """The mark between columns of which some are quoted as in CSV, where it is no comma; None for other tables.
+
+    Texts between tabs that are not quoted may begin and end with a quote too; most of them have others within.
+    """
+    return next((mark for mark in "\t;|" if _are_quoted_by(lines, mark)), None)
+
+
+def _are_quoted_by(lines: Sequence[str], mark: str) -> bool:
+    """Whether lines, of which the last row may be cut, are rows of equal width with quoted values between marks."""
+    reader, rows = csv.reader(lines, delimiter=mark, strict=True), list[list[str]]()
+    try:
+        for row in reader:
+            rows.append(row)
+    except csv.Error:
+        if reader.line_num < len(lines):
+            return False
+    widths = {len(row) for row in rows if row}
+    if len(rows) < _MIN_ROWS or len(widths) != 1 or widths == {1}:
         return False
-    return _are_of_width(lines, lines[0].count("\t") + 1, {"delimiter": "\t", "strict": True})
+    return rows != list(islice(csv.reader(lines, delimiter=mark, quoting=csv.QUOTE_NONE), len(rows)))
 
 
 def name_of_rewritten(path: str, change: str) -> str:
@@ -76,14 +92,18 @@ def rewritten(
 ) -> tuple[str | Setting, ...]:
     """What to do with a table of another dialect: the command that writes it as CSV. lines_before: those left out."""
     arguments = "".join(f",{name}={value!r}" for name, value in dialect.items())
-    return _written(path, f"csv.reader(sys.stdin{arguments})", output, encoding, "next(sys.stdin); " * lines_before)
+    before = "csv.field_size_limit(2**31-1); " + "next(sys.stdin); " * lines_before
+    return _written(path, f"csv.reader(sys.stdin{arguments})", output, encoding, before)
 
 
 def _written(path: str, rows: str, output: str, encoding: str, before: str = "") -> tuple[str | Setting, ...]:
     """What to do with a table: the command that writes these rows of it.
 
-    Latin-1 keeps all bytes. The encoding of the locale, which may be UTF-8, ends the program at others.
+    Latin-1 keeps all bytes, and reads a byte order mark as three characters, behind which a quote would be text. The
+    encoding of the locale, which may be UTF-8, ends the program at others.
     """
+    if encoding == UTF_8 and beginning_of(path, UTF_8, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
+        before = f"sys.stdin.read({len(codecs.BOM_UTF8)}); {before}"
     program = f"import csv,sys; {before}csv.writer(sys.stdout).writerows({rows})"
     quoted = shlex.quote(program) if {*program} & {*'"\\$`'} else f'"{program}"'
     environment = f"PYTHONIOENCODING={'latin-1' if encoding == UTF_8 else encoding}"

@@ -19,11 +19,11 @@ from itertools import islice, tee
 from typing import TYPE_CHECKING
 
 from slmtok.corpus.csv_dialects import (
-    are_quoted_by_tabs,
     common_mark,
     first_lines,
     fix_of_rows,
     name_of_rewritten,
+    quoted_mark,
     rewritten,
     rows_by_tabs,
 )
@@ -76,8 +76,8 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
                 yield text
                 continue
             if not options.skip_malformed:
-                if by_tabs := _fix_of_tabs(path, options):
-                    malformed.limit, malformed.fix = _BY_TABS, by_tabs
+                if by_mark := _fix_of_mark(path, options):
+                    malformed.limit, malformed.fix = by_mark
                 elif header is not None and not is_any_read:
                     malformed.fix = fix_of_rows(path, header.width, header.columns, options.encoding) or malformed.fix
                 raise located(malformed, path, line=first_line)
@@ -161,17 +161,16 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
         text = b",".join(row)
         if (fix := format_of_name(path, options)) and (len(row) == 1 or bare_suffix(path) == ".tsv"):
             error.limit, error.fix = None, fix
-        elif by_tabs := _fix_of_tabs(path, options):
-            error.limit, error.fix = _BY_TABS, by_tabs
+        elif by_mark := _fix_of_mark(path, options):
+            error.limit, error.fix = by_mark
         elif b"\t" in text and not _has_quotes(path):
             others = [b",".join(row).split(b"\t") for row in islice(behind, _MAX_ROWS)]
-            error.limit, error.fix = _BY_TABS, _as_tsv([text.split(b"\t"), *others], template)
+            error.limit, error.fix = _separated_by("\t"), _as_tsv([text.split(b"\t"), *others], template)
         elif mark := _other_mark(text, islice(others_behind, _MAX_ROWS), len(row)):
             output = name_of_rewritten(path, "comma")
             command = rewritten(path, {"delimiter": mark}, output, options.encoding)
-            named = "tabs" if mark == "\t" else repr(mark)
             lines = [text, *(b",".join(row) for row in islice(behind, _MAX_ROWS))]
-            error.limit = f"columns are separated by ',', and these by {named}"
+            error.limit = _separated_by(mark)
             error.fix = (*command, *_key_of(lines, mark, template))
         elif fix:
             table = error.parts["fix"]
@@ -179,20 +178,24 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
         raise
 
 
-_BY_TABS = "columns are separated by ',', and these by tabs"
+def _separated_by(mark: str) -> str:
+    named = "tabs" if mark == "\t" else repr(mark)
+    return f"columns are separated by ',', and these by {named}"
 
 
-def _fix_of_tabs(path: str, options: ReadOptions) -> tuple[str | Setting, ...] | None:
-    """What to do about a table whose first lines have as many tabs each; None for other tables."""
+def _fix_of_mark(path: str, options: ReadOptions) -> tuple[str, tuple[str | Setting, ...]] | None:
+    """The limit and what to do for a table of quoted values between other marks, or of lines with as many tabs each.
+
+    None for other tables.
+    """
     lines = first_lines(path, options.encoding)
-    rows = rows_by_tabs(lines)
-    if rows is None:
-        return None
     template = template_of(options)
-    if are_quoted_by_tabs(lines):
-        command = rewritten(path, {"delimiter": "\t"}, name_of_rewritten(path, "comma"), options.encoding)
-        return (*command, *_key_of([line.encode() for line in lines], "\t", template))
-    return _as_tsv([[value.encode() for value in row] for row in rows], template)
+    if mark := quoted_mark(lines):
+        command = rewritten(path, {"delimiter": mark}, name_of_rewritten(path, "comma"), options.encoding)
+        return _separated_by(mark), (*command, *_key_of([line.encode() for line in lines], mark, template))
+    if rows := rows_by_tabs(lines):
+        return _separated_by("\t"), _as_tsv([[value.encode() for value in row] for row in rows], template)
+    return None
 
 
 def _as_tsv(rows: Sequence[Sequence[bytes]], template: Template) -> tuple[str | Setting, ...]:

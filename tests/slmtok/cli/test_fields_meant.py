@@ -177,6 +177,22 @@ def test_names_without_braces_are_a_template(files, template):
     assert fix_of(files("count", "good.jsonl", "--text-template", "a title.", "-o", "x")) == "--text-template '{NAME}'"
 
 
+@pytest.mark.parametrize(
+    ("template", "meant"),
+    [
+        ("Title: title, body: text", "Title: {title}, body: {text}"),
+        (r"Title: title\nBody: text", r"Title: {title}\nBody: {text}"),
+        ("Title: title Body: text.", "Title: {title} Body: {text}."),
+        ("Title: the title", "{NAME}"),
+    ],
+)
+def test_names_behind_labels_are_fields(files, template, meant):
+    fix = fix_of(files("count", "good.jsonl", "--text-template", template, "-o", "x"))
+    assert fix == f"--text-template '{meant}'"
+    if meant != "{NAME}":
+        assert files("count", "good.jsonl", *shlex.split(fix), "-o", "x").code == 0
+
+
 def test_a_key_that_is_repeated_is_a_template(files):
     for key in (["--text-key", "text"], ["--text-key=text"]):
         ran = files("count", "good.jsonl", "--text-key", "title", *key, "-o", "x")

@@ -92,6 +92,16 @@ def test_globs_get_names_of_their_own(slmtok, here, globs: list[str], pairs: lis
     assert shlex.split(fix) == [word for pair in pairs for word in ("--domain", pair)]
 
 
+@pytest.mark.parametrize(("name", "meant"), [("en", "en=en/*"), ("txt", "txt=*.txt"), (".txt", "txt=*.txt")])
+def test_a_domain_may_be_a_folder_or_a_suffix_of_the_corpus(slmtok, here, name: str, meant: str) -> None:
+    ran = slmtok("count", "ml", "--domain", name, "-o", "x.counts")
+    assert ran.code == 2 and ran.err.endswith(f"  fix:   --domain '{meant}'\n")
+    ran = slmtok("count", "ml", "--domain", meant, "-o", "x.counts")
+    assert ran.code == 0 and "no document" not in ran.err
+    ran = slmtok("count", "ml", "--domain", "nowhere", "-o", "y.counts")
+    assert ran.err.endswith("  fix:   --domain nowhere=GLOB\n")
+
+
 def test_a_domain_without_files_names_the_folder_of_its_name(slmtok, here) -> None:
     package.train("src", vocab_size=280).save("tok.json")
     for command in (["count", "-o", "x.counts"], ["pack", "-t", "tok.json", "-o", "data"]):

@@ -483,3 +483,15 @@ def test_a_sample_of_one_document_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     Path("many.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
     with pytest.raises(CorpusTooSmall, match="the sample left out all of them"):
         slmtok.pack("many.jsonl", made, "data", sample=1e-9)
+
+
+def test_a_sample_of_none_names_one_that_keeps_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("many.jsonl").write_text("".join(f'{{"text": "some words {at}"}}\n' for at in range(181)))
+    said = r"the sample left out 181 documents\n  fix:   sample=0.055, which keeps about 10; or leave sample out$"
+    with pytest.raises(CorpusTooSmall, match=said):
+        slmtok.train("many.jsonl", vocab_size=280, sample=1e-9)
+    assert 0 < slmtok.count("many.jsonl", sample=0.055).documents < 30
+    Path("few.jsonl").write_text("".join(f'{{"text": "some words {at}"}}\n' for at in range(20)))
+    with pytest.raises(CorpusTooSmall, match=r"the sample left out 20 documents\n  fix:   leave sample out$"):
+        slmtok.train("few.jsonl", vocab_size=280, sample=1e-9)
