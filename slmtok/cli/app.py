@@ -338,6 +338,14 @@ def _exception(number: int) -> BaseException:
     return KeyboardInterrupt() if number == signal.SIGINT else Terminated()
 
 
+def _send_to_main_thread(number: int) -> None:
+    """Sends a signal that also ends a read in which the main thread waits, where the system can do so."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(int(threading.main_thread().ident or 0), number)
+    else:
+        signal.raise_signal(number)
+
+
 def _is_stopping() -> bool:
     """Whether the exception of a signal is handled at present: a second one would cut off the clean-up."""
     error = sys.exc_info()[1]
@@ -365,7 +373,7 @@ def _signals() -> Iterator[list[int]]:
 
     def send_again(dropped: sys.UnraisableHookArgs) -> None:
         if received and isinstance(dropped.exc_value, (KeyboardInterrupt, Terminated)):
-            again = threading.Timer(_MOMENT, signal.raise_signal, [received[-1]])
+            again = threading.Timer(_MOMENT, _send_to_main_thread, [received[-1]])
             again.daemon = True
             again.start()
         else:

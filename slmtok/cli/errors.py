@@ -127,16 +127,13 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         is_name = isinstance(named, str) and not os.path.exists(named)  # noqa: PTH110
         limit = RUN_IS if name.startswith("RUN") and is_name else None
     elif isinstance(error, click.BadParameter):
-        from slmtok.cli.wrong_values import one_of, valid_value
+        from slmtok.cli.wrong_values import valid_value
 
         name = parameter_name(error.param)
         fact = f"{name} {error.message}"
-        if numbers := getattr(error.__cause__, "numbers", ()):
-            fix = one_of(name, numbers, context)
-        else:
-            fix = with_tokenizer_first(context, error.message) or valid_value(name, error, context) or fix
-            if not name.startswith("-"):
-                fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
+        fix = with_tokenizer_first(context, error.message) or valid_value(name, error, context) or fix
+        if not name.startswith("-"):
+            fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
     elif option := options_by_flag(context.command).get(name := getattr(error, "option_name", "")):
         fix = f"{name} {option.metavar}"
     elif found := EXTRA_ARGUMENT.fullmatch(message):
@@ -282,7 +279,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     typed = next((word for word in _unknown(context) if word.replace("_", "-") == name), name)
     fact, fix = f"unknown option {typed!r}", f"{where} --help"
     if meant:
-        fix = f"use {_with_value(meant, value, context)}"
+        fix = f"use {_with_value(meant, value, context, is_example_enough=True)}"
     elif (
         value
         and not _foreign_option(name, value, command)
@@ -546,10 +543,10 @@ def _with_valid_value(fix: str, value: str | None, context: click.Context) -> st
     is_option = found is not None and value is not None and found[2] == shlex.quote(value)
     if found is None or not is_option or found[1] not in options_by_flag(context.command):
         return fix
-    return f"use {_with_value(found[1], value, context)}"
+    return f"use {_with_value(found[1], value, context, is_example_enough=True)}"
 
 
-def _with_value(option: str, value: str | None, context: click.Context) -> str:
+def _with_value(option: str, value: str | None, context: click.Context, *, is_example_enough: bool = False) -> str:
     """An option with the value of the misspelt one, or with the one that this means; a flag alone."""
     param = options_by_flag(context.command)[option]
     if param.is_flag:
@@ -563,7 +560,8 @@ def _with_value(option: str, value: str | None, context: click.Context) -> str:
         from slmtok.cli.wrong_values import valid_value
 
         meant = valid_value(option, error, context)
-    return meant or f"{option} {shlex.quote(value)}"
+    # Behind a comma stands that it is an example, or a second one.
+    return meant if meant and (is_example_enough or ", " not in meant) else f"{option} {shlex.quote(value)}"
 
 
 def _remedy(flag: str, value: str | None, context: click.Context) -> str:

@@ -66,6 +66,8 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
 
     if isinstance(error.__cause__, UnknownChoiceError):
         return _choice_meant(name, error.param, error.__cause__, context)
+    if numbers := getattr(error.__cause__, "numbers", ()):
+        return one_of(name, numbers, context)
     command, param = context.command, error.param
     value = error.value if isinstance(error, WrongValueError) else ""
     if value and (share := _share_meant(name, value, context)):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 import signal
 import struct
+import threading
 import time
 import weakref
 
@@ -79,11 +81,18 @@ def test_a_signal_whose_exception_python_drops_is_sent_again(capsys, number, sto
 
     referent = Referent()
     reference = weakref.ref(referent, callback)
+    ours, theirs = os.pipe()
+    begin = time.monotonic()
+    timer = threading.Timer(10, os.close, [theirs])
+    timer.start()
     with pytest.raises(stopped), _signals() as received:
         del referent
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
-            time.sleep(0.001)
+        # Waits until the other end is closed.
+        os.read(ours, 1)
+    timer.cancel()
+    os.close(ours)
+    os.close(theirs)
+    assert time.monotonic() - begin < 5
     assert reference() is None and received == [number] * 2 and capsys.readouterr().err == ""
 
 
