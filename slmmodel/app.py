@@ -100,7 +100,7 @@ class TextRun:
         if not isinstance(choices, Iterable):
             fact = f"choices is a list of str, not {type(choices).__name__} {choices!r}"
             raise WrongType(fact, fix=f"choices=[{str(choices)!r}]")
-        choices = choices if isinstance(choices, str) else list(choices)
+        choices = choices if isinstance(choices, str | list | tuple) else list(choices)
         own = {"max_new_tokens": max_new_tokens, "assistant": assistant, "choices": choices, "regex": regex}
         own["max_new_tokens"] = 256 if max_new_tokens is None else max_new_tokens
         check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own}, self._opened)

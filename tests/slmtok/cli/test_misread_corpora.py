@@ -241,7 +241,7 @@ def test_pages_are_counted(slmtok) -> None:
     Path("site/page").write_text("<html></html>")
     err = slmtok("count", "site", "-o", "y.counts").err
     assert "and 3 more files are HTML" in err
-    assert "name files with their text alone; of the first: python -c " in err
+    assert "for each in site/*; do python -c " in err and "and name site/*-text.txt, with --force" in err
 
 
 def pasted(err: str) -> str:
