@@ -10,7 +10,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar, cast
 
-from slmmodel.errors import Argument, Fix, WrongType, suggestion
+from slmmodel.errors import Argument, Fix, SlmmodelError, WrongType, suggestion
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
@@ -150,6 +150,10 @@ def _explained(
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             reason = str(error).partition("() ")[2]
+        except SlmmodelError as error:
+            # The outermost call is that of the caller.
+            error.positions = _positions(function, args, keywords)
+            raise
         parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
         named = [each.name for each in parameters if each.kind != Parameter.VAR_KEYWORD]
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
@@ -177,6 +181,26 @@ def _explained(
         raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
 
     return cast("Target", call)
+
+
+def _positions(
+    function: Callable[..., Any], args: Sequence[object], keywords: Mapping[str, object]
+) -> dict[str, tuple[str, str]]:
+    """The arguments that a call was given by position, each with what stands before and behind it."""
+    parameters, (owner, _, name) = [*signature(function).parameters.values()], function.__qualname__.rpartition(".")
+    if parameters and parameters[0].name == "self":
+        name = owner if name == "__init__" else _METHODS.get(name, f"{owner.removeprefix('Text').lower()}.{name}")
+        parameters, args = parameters[1:], args[1:]
+    names = {each.name for each in parameters}
+    shown = [
+        *_completed(parameters, args, keywords),
+        *written_keywords(**{option: value for option, value in keywords.items() if option not in names}),
+    ]
+    found = {}
+    for at, parameter in enumerate(parameters[: len(args)]):
+        before, behind = ", ".join([*shown[:at], ""]), ", ".join(["", *shown[at + 1 :]])
+        found[parameter.name] = f"{name}({before}", f"{behind})"
+    return found
 
 
 _EXAMPLES = {"batch_size": "8", "seq_len": "256", "vocab": "source.vocab"}

@@ -72,6 +72,11 @@ class SlmmodelError(Exception):
         self.fields: dict[str, object] = fields
         self.settings: Mapping[str, object] = {}
         """The settings of the Python call, dotted, which a fix of settings repeats."""
+        self.positions: Mapping[str, tuple[str, str]] = {}
+        """Arguments of the Python call that were given by position: the call before and behind the value of each.
+
+        By name they would be a second value of the argument.
+        """
 
     @property
     def fix(self) -> str | None:
@@ -90,8 +95,15 @@ class SlmmodelError(Exception):
     def _fix_as(self, naming: Naming) -> str | None:
         if not isinstance(self._fix, tuple):
             return self._fix
-        fix = self._with_settings(self._fix) if naming is python_naming else self._fix
+        fix = self._with_settings(tuple(map(self._in_place, self._fix))) if naming is python_naming else self._fix
         return "".join(part if isinstance(part, str) else naming(part) for part in fix)
+
+    def _in_place(self, part: str | Argument) -> str | Argument:
+        """The call with another value of an argument that was given by position; other parts as they are."""
+        if isinstance(part, str) or part.name not in self.positions or not part.has_value:
+            return part
+        before, behind = self.positions[part.name]
+        return f"{before}{part.value!r}{behind}"
 
     def _with_settings(self, fix: tuple[str | Argument, ...]) -> Iterator[str | Argument]:
         """The fix in Python: settings side by side are one mapping, with those of the call, which it replaces.

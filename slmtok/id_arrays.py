@@ -284,6 +284,24 @@ def _wrong_shape(shape: tuple[int, ...]) -> WrongType:
     return WrongType(f"ids have the shape {shape}", limit="one dimension", fix="tok.decode_batch(rows), or ids.ravel()")
 
 
+def _shown(value: object, name: str) -> str:
+    """A short value of numbers, texts, and lists of these, as a caller writes it; others are the variable `name`."""
+    return short_text(value, name) if _is_short_literal(value) else name
+
+
+def _call_of_rows(rows: object, document: int | None) -> str:
+    """The call that decodes rows of ids in the place of one; `document`, where each of several is such."""
+    are_rows = document is None and isinstance(rows, (list, tuple)) and all(hasattr(row, "__len__") for row in rows)
+    return f"tok.decode_batch({_shown(rows, 'rows') if are_rows else 'rows'})"
+
+
+def _is_short_literal(value: object, depth: int = 2) -> bool:
+    """Whether a value is written in a few characters; a long list is not looked through."""
+    if isinstance(value, (list, tuple)):
+        return depth > 0 and len(value) <= _MAX_SHOWN and all(_is_short_literal(each, depth - 1) for each in value)
+    return type(value) in (int, float, str)
+
+
 def as_id_array(ids: object, n_vocab: int | None = None, document: int | None = None) -> NDArray[np.int64]:
     """Ids as int64, shape (n,). Raises `UnknownId` for an integer beyond 64 bits, `WrongType` for anything else."""
     import numpy as np
@@ -306,26 +324,31 @@ def check_ids(row: object, n_vocab: int | None = None, document: int | None = No
     if isinstance(row, np.ndarray) and row.ndim != 1:
         raise _wrong_shape(row.shape)
     return [
-        _check_id(id, n_vocab, position, document) for position, id in enumerate(cast("Iterable[SupportsIndex]", row))
+        _check_id(id, n_vocab, position, document, row)
+        for position, id in enumerate(cast("Iterable[SupportsIndex]", row))
     ]
 
 
-def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: int | None = None) -> int:
+def _check_id(
+    id: SupportsIndex, n_vocab: int | None, position: int, document: int | None = None, row: object = None
+) -> int:
+    """The integer that an id is; `row`, the ids around it, is repeated in a fix where it is short."""
     try:
         refuse_bool(id)
         number = index(id)
     except TypeError:
         shown = repr(id)
         shown = shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}…"
+        numbers = f"list(map(int, {_shown(row, 'ids')}))"
         raise WrongType(
             f"id {shown} is {type(id).__name__}, not an integer",
             where=_where(position, document),
             position=position,
-            fix=_call_with_rows(id) or "tok.decode_batch(rows)"
+            fix=_call_with_rows(id) or _call_of_rows(row, document)
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
-            else ("list(map(int, ids))" if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
+            else (numbers if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
             if isinstance(id, float)
-            else "list(map(int, ids))"
+            else numbers
             if isinstance(id, str) and id.isdecimal()
             else _WORDS_FIX
             if isinstance(id, str)
@@ -411,7 +434,9 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
         raise WrongType("decode_batch takes many id sequences, this is one id", fix=_ONE_FIX)
     for document, row in enumerate(batch):
         if isinstance(row, (int, float, np.integer)) or getattr(row, "ndim", 1) == 0:
-            raise WrongType("decode_batch takes many id sequences, this is one", fix="tok.decode(ids)")
+            raise WrongType(
+                "decode_batch takes many id sequences, this is one", fix=f"tok.decode({_shown(batch, 'ids')})"
+            )
         call = None if isinstance(row, (list, np.ndarray)) else _call_with_rows(row)
         if call is not None:
             raise WrongType(f"row {document} is {type(row).__name__}, not ids", fix=call)

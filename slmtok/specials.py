@@ -201,12 +201,23 @@ class Specials(Mapping[str, int]):
         token = self._by_role.get(name) or self._by_text.get(name) if isinstance(name, str) else None
         if token is None:
             error = self.unknown(name, in_python=in_python)
-            if isinstance(name, str) and (role := error.fields.get("role")) and not name.isidentifier():
+            spelling = self.spelling_meant(name) if isinstance(name, str) else ""
+            if (role := error.fields.get("role")) and not spelling.isidentifier() and spelling:
                 error.fix = (
-                    f"tok = tok.with_special({role!r}, {name!r}); here {role} is spelled {self.text(str(role))!r}"
+                    f"tok = tok.with_special({role!r}, {spelling!r}); here {role} is spelled {self.text(str(role))!r}"
                 )
+                if spelling != name:
+                    error.fix += f", and afterwards {role!r} names it"
             raise error
         return token
+
+    def spelling_meant(self, name: str) -> str:
+        """`<|endoftext|>` for `endoftext`, a spelling of other tokenizers, unless a special has it; `name` for others.
+
+        The role alone would leave the spelling in the text as text.
+        """
+        spelling = f"<|{name}|>"
+        return spelling if spelling in _USUAL_ROLES and spelling not in self._by_text else name
 
     def role_meant(self, name: object) -> str | None:
         """The role of these specials that `name` stands for: an id, a spelling, `eos_token`, or a word like it."""
@@ -586,10 +597,13 @@ _SPELLING = re.compile(r"<\|\w{1,64}\|>", re.ASCII)
 """What most tokenizers spell specials like."""
 
 
-def foreign_spelling(text: str | bytes, specials: Specials) -> tuple[str, str | None] | None:
+def foreign_spelling(
+    text: str | bytes, specials: Specials, allow: AllowSpecial = "all"
+) -> tuple[str, str | None] | None:
     """The first part of a text that is spelled as a special of another tokenizer, and the role to give it.
 
-    None without such a part, and where the text has one of `specials` too. The role is None where no id is left for it.
+    Where roles are allowed, one of these: `<|endoftext|>` for `eos`, of which the text has no own spelling. None
+    without such a part, and where the text has one of `specials` too. The role is None where no id is left for it.
     """
     if ("<|" if isinstance(text, str) else b"<|") not in text:  # type: ignore[operator]
         return None
@@ -597,8 +611,13 @@ def foreign_spelling(text: str | bytes, specials: Specials) -> tuple[str, str | 
     found = [*dict.fromkeys(_SPELLING.findall(whole))]
     if not found or not specials.spellings.keys().isdisjoint(found):
         return None
-    role = next(iter(spellings_meant(found[:1])))
-    return found[0], role if role in specials or specials.n_reserved else None
+    for spelling in found:
+        role = next(iter(spellings_meant([spelling])))
+        if allow == "all":
+            return spelling, role if role in specials or specials.n_reserved else None
+        if role in allow and role in specials and specials.text(role) not in whole:
+            return spelling, role
+    return None
 
 
 def split_at_specials(text: str | bytes, spellings: dict[str, int]) -> list[str | bytes | int]:

@@ -515,7 +515,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         """The ids of each part of a text, split at allowed specials."""
         spellings = specials.allowed_spellings(self.specials, allow)
         text = x if isinstance(x, str) else bytes(x)
-        if allow == "all" and (other := specials.foreign_spelling(text, self.specials)):
+        if other := specials.foreign_spelling(text, self.specials, allow):
             spelling, role = other
             fix = f"; tok = tok.with_special({role!r}, {spelling!r}) makes one that has it" if role else ""
             warn_caller(f"{spelling!r} of the text is no special token of this tokenizer and stays text{fix}")

@@ -44,6 +44,11 @@ SETTINGS = {"/temperature": "temperature", "/top-p": "top_p", "/top-k": "top_k",
 """Option of `SampleConfig` by command."""
 _FAREWELLS = ("exit", "exit()", "quit", "quit()", "bye", "q", ":q")
 """Lines that end other programs."""
+_OF_OTHER_CHATS = {
+    **dict.fromkeys(("reset", "restart", "new", "forget", "cls"), "/clear"),
+    **dict.fromkeys(("write", "export"), "/save"),
+}
+"""Our command for those of other chats, whose letters are like those of other commands."""
 
 
 def _first_turn(text: str | None, arguments: Sequence[str]) -> str:
@@ -224,7 +229,8 @@ class Chat:
         elif word == "/help":
             self._say(HELP.rstrip())
         elif word not in ("/undo", "/clear"):
-            meant = suggestion(word, (*SETTINGS, "/undo", "/clear", "/save", "/help"), cutoff=0.5)
+            meant = suggestion(word, (*SETTINGS, "/undo", "/clear", "/save", "/help"), cutoff=0.6)
+            meant = _OF_OTHER_CHATS.get(word[1:].lower(), meant)
             meant = next((name for name in SETTINGS if len(word) > 2 and name.startswith(word)), meant)
             remedy = f"did you mean {meant}?" if meant else "/help lists the commands"
             remedy = "/quit ends the chat" if word[1:].lower() in _FAREWELLS else remedy

@@ -233,14 +233,20 @@ def trained_anew(run: RunFolder, words: Sequence[str]) -> str | None:
             # Other data are an argument.
             given, named = [*given[: at - (before == "--set")], *given[at + 1 :]], [value]
             break
-    data = named[0] if named else run.config["data"]["train"]
-    if not isinstance(data, str) or not Path(data).exists():
+    data = named[0] if named else recorded_data(run)
+    if data is None:
         return None
     text = ["-t", str(run.tokenizer)] if is_text(data) else []
     is_named = bool({word.partition("=")[0] for word in given} & {"-o", "--output"})
     kept = [word for word in given if Path(word) != run.path and (is_named or word != "--force")]
     line = shlex.join(["slm", "train", *named, "--config", str(run.path / CONFIG), *text, *kept])
     return line if is_named else f"{line} -o {new_name(run.path)}"
+
+
+def recorded_data(run: RunFolder) -> str | None:
+    """The data that a run was trained on, where they have a path that exists; else None."""
+    data = run.config["data"]["train"]
+    return data if isinstance(data, str) and Path(data).exists() else None
 
 
 def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:

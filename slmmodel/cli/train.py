@@ -53,7 +53,7 @@ from slmmodel.cli.resume_checks import (
     open_data_of,
     removed_if_refused,
 )
-from slmmodel.cli.run_argument import is_argument, is_last, resumed_at, without
+from slmmodel.cli.run_argument import is_argument, is_last, recorded_data, resumed, resumed_at, without
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.config_values import EACH_RUN
@@ -276,6 +276,29 @@ def _with_data(data: str, *words: str) -> str:
     return command_line(context, [*given[:at], *words, *given[at + 1 :], *_free_output(context)])
 
 
+def _refuse_run(path: str) -> None:
+    """Raises `OptionError` for a run, a checkpoint or weights of one in the place of the data."""
+    try:
+        refuse_run(path)
+    except OptionError as error:
+        error.fix = _for_run(path)
+        raise
+
+
+def _for_run(path: str) -> str:
+    """What is meant by a run in the place of the data: a new run on its data where these are there, or to go on."""
+    folder, found = RunFolder(Path(path)), None
+    run = folder if folder.exists() else RunFolder((folder.enclosing or (Path(path), None))[0])
+    going_on = resumed([str(run.path) if word == path else word for word in arguments_of_command()])
+    with suppress(OSError, SlmmodelError):
+        found = recorded_data(run) if run.exists() else None
+    if found is None:
+        return f"{going_on} continues a run; or name the text"
+    is_named = is_given("tokenizer") or not is_text(found)
+    anew = _with_data(path, found, *([] if is_named else ["-t", str(run.tokenizer)]))
+    return f"{anew} trains anew on its data; {going_on} continues it"
+
+
 def _with_text(tokenizer: str) -> str:
     """The command line with `TEXT` as the data, for a tokenizer that is an argument, the value of -t or a setting."""
     context, given = click.get_current_context(silent=True), arguments_of_command()
@@ -358,6 +381,7 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
     options = {name: setting for name, setting in given.items() if not name.startswith("model.")}
     section = DataConfig.model_validate(validate(options).get("data", {}))
     if data is not None and not section.is_mixture:
+        _refuse_run(data)
         return open_if_text(data, tokenizer, section.val, read)
     from slmmodel.cli.sources import open_mixture, with_passkeys
 
@@ -384,7 +408,7 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
             fix = _with_data(data, near[0])
         return missing_path(data, fix)
-    refuse_run(data, f"slm resume {name} continues a run; or name the text")
+    _refuse_run(data)
     check_text(data, read)
     fact, where = f"{data!r} is text, and needs a tokenizer", data
     if Path(data).is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from slmmodel.calls import explains_calls
 from slmmodel.checks import check_type
 from slmmodel.data.order import crop_offset as offset_of
 from slmmodel.data.order import document_order
@@ -22,6 +23,7 @@ def option_names() -> list[str]:
     return [name for name in names if name not in ("loss_on", "batch_size")]
 
 
+@explains_calls
 def make_packing(
     name: str,
     lengths: Ints,

@@ -242,9 +242,13 @@ def _explain_specials(error: UnknownSpecial, tokenizer: str, flags: Sequence[str
     options = {name: f"--allow-special {shlex.quote(name)}" for name in names if name != "all"}
     options |= {name: f"--{name}" for name in flags}
     lacking = [name for name in options if name not in specials and name not in specials.spellings]
-    meant = {name: role for name in lacking if name.isidentifier() and (role := specials.role_meant(name))}
+    meant = {name: spelling for name in lacking if (spelling := specials.spelling_meant(name)) != name}
+    lacking = [meant.get(name, name) for name in lacking]
+    options |= {meant[name]: options[name] for name in meant}
+    roles = {name: role for name in lacking if name.isidentifier() and (role := specials.role_meant(name))}
+    meant |= roles
     allowed = f"--allow-special {shlex.quote(','.join(meant.get(name, name) for name in names))}"
-    lacking = [name for name in lacking if name not in meant]
+    lacking = [name for name in lacking if name not in roles]
     if not lacking:
         error.fix = allowed
         return
@@ -342,7 +346,7 @@ class EncodeJob:
     totals: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0, "tokens": 0})
     zeros: int = 0
     foreign: tuple[str, str | None] | None = None
-    """Of `--allow-special all`: a spelling in the text that is no special, and the role to give it."""
+    """Of `--allow-special`: a spelling in the text that is no special, and the role to give it."""
 
     def __post_init__(self) -> None:
         """Raises `UnknownSpecial` for a name that the tokenizer does not have."""
@@ -369,8 +373,8 @@ class EncodeJob:
         bos, eos = self.bos, self.eos
         if self.allow:
             allow = "all" if "all" in self.allow else self.allow
-            for text in texts if allow == "all" else ():
-                self.foreign = self.foreign or foreign_spelling(text, self.tokenizer.specials)
+            for text in texts:
+                self.foreign = self.foreign or foreign_spelling(text, self.tokenizer.specials, allow)
             return (self.tokenizer.encode(text, bos=bos, eos=eos, allow_special=allow) for text in texts)
         return self.tokenizer.encode_batch(texts, threads=self.threads, bos=bos, eos=eos, progress=self.progress)
 

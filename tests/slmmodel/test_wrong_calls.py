@@ -14,8 +14,16 @@ import pytest
 import slmmodel
 import slmtok
 from slmmodel import app
-from slmmodel.data import Loader, ShardDataset, ShardLoader, open_source
-from slmmodel.errors import InvalidConfig, InvalidInput, Mismatch, MissingInput, UnsupportedFormat, WrongType
+from slmmodel.data import Loader, ShardDataset, ShardLoader, make_packing, open_source
+from slmmodel.errors import (
+    InvalidConfig,
+    InvalidInput,
+    Mismatch,
+    MissingInput,
+    UnknownName,
+    UnsupportedFormat,
+    WrongType,
+)
 
 torch = pytest.importorskip("torch")
 SETTINGS = {"model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}}
@@ -357,3 +365,23 @@ def test_a_long_value_is_shortened(inside: Path) -> None:
         slmmodel.train("data", settings={"run.seed": TEXT})
     assert re.search(r"\[… [\d,]+ characters …\]", str(caught.value).partition("\n")[0])
     assert len(str(caught.value).partition("\n")[0]) < 600
+
+
+def test_an_argument_given_by_position_is_mended_by_position(inside: Path) -> None:
+    names: dict[str, Any] = {"make_packing": make_packing, "ShardDataset": ShardDataset}
+    names |= {"lengths": np.array([9, 3]), "run": slmmodel.load("run")}
+    for call, mended in {
+        "make_packing('bestfit', lengths, 8)": "make_packing('best_fit', lengths, 8)",
+        "make_packing('bestfit', [9, 3], 8, seed=1, joined=True)": None,
+        "make_packing('bestfit', lengths=lengths, seq_len=8)": "make_packing('best_fit', lengths, 8)",
+        "make_packing(name='bestfit', lengths=lengths, seq_len=8)": "name='best_fit'",
+        "ShardDataset('data', 'test', seq_len=8)": "ShardDataset('data', 'train', seq_len=8)",
+        "run.evaluate('data', 'test')": "run.evaluate('data', 'train')",
+    }.items():
+        with pytest.raises((UnknownName, MissingInput)) as caught:
+            eval(call, names)
+        fix = str(caught.value.fix).partition(", or pack")[0]
+        assert fix == (mended or call.replace("bestfit", "best_fit"))
+        pickle.dumps(caught.value)
+        if mended and mended.endswith(")"):
+            assert eval(fix, names) is not None

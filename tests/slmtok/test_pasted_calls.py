@@ -234,7 +234,7 @@ def test_ids_as_text_and_text_as_ids(tok: slmtok.Tokenizer) -> None:
     wrong: Any = np.array([270, 271])
     assert pasted(lambda: tok.encode(wrong), WrongType, tok=tok, ids=wrong)[0] == "tok.decode(ids)"
     assert pasted(lambda: tok.decode(["270", "271"]), WrongType, ids=["270", "271"]) == (
-        "list(map(int, ids))",
+        "list(map(int, ['270', '271']))",
         [270, 271],
     )
     with pytest.raises(WrongType) as caught:

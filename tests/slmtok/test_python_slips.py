@@ -295,3 +295,18 @@ def test_the_name_of_a_column_is_no_sequence_of_ids(tok: slmtok.Tokenizer) -> No
             assert eval(one.removesuffix(" of one text"), {"tok": tok, "encoded": as_hf(tok)("a cat")}).endswith(
                 "a cat"
             )
+
+
+def test_short_ids_are_repeated_in_the_call_that_takes_them(tok) -> None:
+    for call, mended in {
+        "tok.decode([[100, 101], [102]])": "tok.decode_batch([[100, 101], [102]])",
+        "tok.decode([100, [101]])": "tok.decode_batch(rows)",
+        "tok.decode_batch([100, 101])": "tok.decode([100, 101])",
+        "tok.decode(['100', '101'])": "list(map(int, ['100', '101']))",
+        "tok.decode([list(range(100, 200))])": "tok.decode_batch(rows)",
+        "tok.decode_batch(list(range(100, 200)))": "tok.decode(ids)",
+    }.items():
+        with pytest.raises(errors.WrongType) as caught:
+            eval(call)
+        assert caught.value.fix == mended
+    assert tok.decode_batch([[100, 101], [102]]) == [tok.decode([100, 101]), tok.decode([102])]

@@ -181,3 +181,23 @@ def test_numpy_integers_become_int() -> None:
     ranks = {token: np.int64(rank) for token, rank in BYTES.items()}
     encoding = ours.Encoding("x", pat_str="gpt2", mergeable_ranks=ranks, special_tokens={"<x>": np.uint16(256)})
     assert [type(id) for id in encoding.encode("a<x>", allowed_special="all")] == [int, int]
+
+
+def test_the_name_of_a_spelling_of_another_tokenizer_is_not_a_role_alone() -> None:
+    tok = slmtok.train(slmtok.Texts(["the cat sat on the mat. " * 20]), vocab_size=280)
+    with pytest.raises(errors.UnknownSpecial) as caught:
+        tok.encode("a<|endoftext|>", allow_special={"endoftext"})
+    call, _, rest = str(caught.value.fix).partition("; ")
+    assert rest == "here eos is spelled '</s>', and afterwards 'eos' names it"
+    names = {"tok": tok}
+    exec(call, names)
+    assert names["tok"].encode_list("a<|endoftext|>", allow_special={"eos"})[-1] == tok.specials.eos
+    with pytest.raises(errors.UnknownSpecial) as caught:
+        names["tok"].encode("a<|endoftext|>", allow_special={"endoftext"})
+    assert caught.value.fix == "use 'eos'"
+
+
+def test_an_allowed_role_that_the_text_spells_otherwise_is_warned_of() -> None:
+    tok = slmtok.train(slmtok.Texts(["the cat sat on the mat. " * 20]), vocab_size=280)
+    with pytest.warns(UserWarning, match=r"'<\|endoftext\|>' of the text is no special token .*'eos', '<"):
+        tok.encode("a<|endoftext|>", allow_special={"eos"})

@@ -68,7 +68,19 @@ def test_lines_that_are_not_carried_out_are_warnings(slm, monkeypatch, run):
     assert ran.err.startswith("error: 4 lines not carried out; the first: this line is not UTF-8"), ran.err
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("/temp 1", "/temperature"), ("/undi", "/undo"), ("/topk 3", "/top-k")])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("/temp 1", "/temperature"),
+        ("/undi", "/undo"),
+        ("/topk 3", "/top-k"),
+        ("/max-tokens 9", "/max-new"),
+        ("/reset", "/clear"),
+        ("/new", "/clear"),
+        ("/Restart", "/clear"),
+        ("/write a.txt", "/save"),
+    ],
+)
 def test_a_command_that_is_almost_one_is_named(slm, monkeypatch, run, typed, meant):
     ran = chat(slm, monkeypatch, run, f"{typed}\n/quit\n", code=1)
     assert f"unknown command {typed.split()[0]}; did you mean {meant}?\n" in ran.err

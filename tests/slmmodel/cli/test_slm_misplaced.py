@@ -331,3 +331,13 @@ def test_an_option_ends_a_list(slm):
     """The help of `--vocabs` names `-t`, so that it could be taken for an item."""
     ran = slm("ablate", "--vocabs", "300,600", "-t", "no.json", "--text", "text.txt", "-o", "new")
     assert "no file 'no.json'" in ran.err and "a list has commas" not in ran.err
+
+
+@pytest.mark.parametrize("given", ["run -o new", "run -t tok.json -o new", "run/model.safetensors -o new"])
+def test_a_run_in_the_place_of_data_leads_to_its_data_and_to_its_next_steps(slm, here, given):
+    fix = slm("train", *given.split(), "--budget", "steps=1", code=2).err.rpartition("  fix:   ")[2].strip()
+    anew, going_on = fix.removesuffix(" continues it").split(" trains anew on its data; ")
+    assert anew.startswith("slm train ") and anew.endswith("data -o new --budget steps=1")
+    assert "would train" in slm(*shlex.split(anew)[1:], *TRAIN, "--dry-run", code=0).out and not Path("new").exists()
+    slm(*shlex.split(going_on)[1:], code=0)
+    assert "new" in runs_in(Path())

@@ -389,7 +389,7 @@ WRONG_SETTINGS = {
 }
 NO_DATA = {
     "a.counts": (2, "is a counts file, not text\n", "name the text that was counted\n"),
-    "run": (2, "'run' is a run of slm, not text\n", "slm resume run continues a run; or name the text\n"),
+    "run": (2, "'run' is a run of slm, not text\n", "slm train "),
     "run/config.yaml": (2, "is a configuration, not data\n", "slm train --config run/config.yaml -o new\n"),
     "config.yaml": (1, "no file or folder 'config.yaml'\n", "check the name\n"),
     "data/train": (1, "no file or folder 'data/train'\n", "slm train data -o new\n"),

@@ -49,6 +49,26 @@ def test_all_specials_of_a_text_that_has_those_of_another_tokenizer(slmtok, here
     assert ran.out.endswith(" 2\n") and ran.err == ""
 
 
+@pytest.mark.parametrize("given", ["endoftext", "bos,endoftext", "<|endoftext|>"])
+def test_the_name_of_a_spelling_of_another_tokenizer_leads_to_the_spelling(slmtok, here, given) -> None:
+    Path("b.txt").write_text("the <|endoftext|>")
+    ran = slmtok("encode", "b.txt", "-t", "tok.json", "--allow-special", given)
+    line, _, options = ran.err.rpartition("  fix:   ")[2].strip().partition(", and name ")
+    assert ran.code == 2 and slmtok(*shlex.split(line)[1:]).code == 0
+    allowed = [] if "--allow-special" in options else ["--allow-special", given]
+    ran = slmtok("encode", "b.txt", *shlex.split(options), *allowed)
+    assert ran.out.endswith(" 2\n") and ran.err == ""
+
+
+def test_an_allowed_role_that_the_text_spells_as_another_tokenizer_does_is_noted(slmtok, here) -> None:
+    Path("b.txt").write_text("the <|endoftext|>")
+    ran = slmtok("encode", "b.txt", "-t", "tok.json", "--allow-special", "eos")
+    assert ran.code == 0 and "'<|endoftext|>' of the text is no special token" in ran.err
+    assert slmtok("encode", "b.txt", "-t", "tok.json", "--allow-special", "bos,</s>").err == ""
+    Path("b.txt").write_text("the <|endoftext|></s>")
+    assert slmtok("encode", "b.txt", "-t", "tok.json", "--allow-special", "eos").err == ""
+
+
 def test_spaces_in_training(slmtok, here) -> None:
     ran = slmtok("train", "a.txt", "--vocab", "280", "--special", "user = <|user|>", "-o", "new.json")
     assert ran.err.endswith("  fix:   --special 'user=<|user|>'\n")
