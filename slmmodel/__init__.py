@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
+# As in `typing`, which the programs import only after they hear Ctrl-C.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slmmodel.errors import SlmmodelError
     from slmmodel.run import Run, load, train
@@ -48,6 +46,10 @@ def _meant(name: str) -> str | None:
         return _OF_SHELL[name]
     if name in _OF_RUN:
         return f"slmmodel.load('run').{_OF_RUN[name]}, or slmmodel.app.load('run') for text"
+    from contextlib import suppress
+    from importlib import import_module
+    from importlib.util import find_spec
+
     # `from slmmodel import run_entries` asks for the name before it imports the module.
     if (name[:1].isupper() or "_" in name.strip("_")) and find_spec(f"slmmodel.{name}") is None:
         # Without the packages of models, the error for the name stays that of Python.
@@ -58,6 +60,8 @@ def _meant(name: str) -> str | None:
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name in _MODULES:
         return import_module(f"slmmodel.{name}")
     if name == "__version__":

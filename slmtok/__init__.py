@@ -11,8 +11,9 @@ Names are imported when they are first used, so `import slmtok` alone costs next
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+# As in `typing`, which the programs import only after they hear Ctrl-C.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from slmtok._engine import VERSION as __version__  # noqa: N811  (the name that Python expects)
     from slmtok.errors import SlmtokError
