@@ -203,7 +203,7 @@ def test_tensors_that_are_no_ids(tok):
 
 
 def test_a_list_of_floats(tok):
-    with pytest.raises(WrongType, match=r"fix:   list\(map\(int, ids\)\)"):
+    with pytest.raises(WrongType, match=r"fix:   list\(map\(int, \[20\.0, 21\.0\]\)\)"):
         tok.decode([20.0, 21.0])
     with pytest.raises(WrongType, match="takes many id sequences, this is one"):
         tok.decode_batch([20.0, 21.0])

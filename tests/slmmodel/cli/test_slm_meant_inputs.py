@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -56,7 +57,8 @@ def test_weights_of_a_run_are_no_data(slm: Callable[..., Any], here: Path) -> No
     for line in ([weights], [weights, "-t", "tok.json"], [str(Path("run/checkpoints/step-2/model.safetensors"))]):
         err = slm("train", *line, "-o", "new", code=2).err
         assert "has weights of the run 'run', not text" in err and "pickle" not in err, err
-    assert fix_in(slm("train", weights, code=2).err) == "slm resume run continues a run; or name the text"
+    fix = fix_in(slm("train", weights, code=2).err)
+    assert re.fullmatch(r"slm train \S+/data -o run-2 trains anew on its data; slm resume run .* continues it", fix)
     assert "has weights of the run 'run'" in slm("eval", "run", "--on", weights, code=2).err
     shutil.copy(weights, "w.safetensors")
     assert "is a file of tensors (safetensors), not text" in slm("train", "w.safetensors", code=2).err
