@@ -208,19 +208,17 @@ def test_a_split_of_a_text_is_a_part_of_it(slm, here: Path) -> None:
     assert "is the part" not in slm("eval", "run", "--split", "val").err
 
 
-@pytest.mark.parametrize("given", ["data", "data4", "data5"])
-def test_the_same_command_finds_the_data_of_its_run(slm, here: Path, given: str) -> None:
+def test_the_same_command_finds_the_data_of_its_run(slm, here: Path) -> None:
     begin = ["-o", "begun", *TRAIN, "--no-eval"]
     slm("train", "data", *begin)
     (here / "begun/result.json").unlink()
     (here / "begun/model.safetensors").unlink()
     pack(str(here / "other.txt"), slmtok.load(here / "tok.json"), here / "data5")
-    own = "data"
-    if given == "data":
-        own = "old data"
+    for given, own in (("data4", "data"), ("data5", "data"), ("data", "old data")):
         (here / "data").rename(here / own)
-    ran = slm("train", given, *begin, code=1)
-    fix = fix_in(ran.err)
-    assert shlex.split(fix.partition(";")[0]) == ["slm", "train", own, *begin]
-    assert ("--allow-mismatch data" in fix) == (given == "data5")
-    assert slm(*shlex.split(fix.partition(";")[0])[1:]).code == 0
+        fix = fix_in(slm("train", given, *begin, code=1).err)
+        assert ("--allow-mismatch data" in fix) == (given == "data5")
+        pasted = shlex.split(fix.partition(";")[0])
+        assert pasted == ["slm", "train", own, *begin]
+        assert slm(*pasted[1:], "--dry-run").code == 0
+    assert slm(*pasted[1:]).code == 0
