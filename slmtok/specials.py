@@ -595,6 +595,8 @@ def check_names(option: str, names: object) -> str | tuple[str, ...]:
 
 _SPELLING = re.compile(r"<\|\w{1,64}\|>", re.ASCII)
 """What most tokenizers spell specials like."""
+_MAX_SEARCHED = 1 << 16
+"""Characters, or bytes, of a text that are searched for the spelling of an allowed role."""
 
 
 def foreign_spelling(
@@ -602,9 +604,13 @@ def foreign_spelling(
 ) -> tuple[str, str | None] | None:
     """The first part of a text that is spelled as a special of another tokenizer, and the role to give it.
 
-    Where roles are allowed, one of these: `<|endoftext|>` for `eos`, of which the text has no own spelling. None
-    without such a part, and where the text has one of `specials` too. The role is None where no id is left for it.
+    Where roles are allowed, one of these: `<|endoftext|>` for `eos`, of which the text has no own spelling; of a long
+    text the beginning is looked at. None without such a part, and where the text has one of `specials` too. The role is
+    None where no id is left for it.
     """
+    if allow != "all":
+        # Searching all of it takes a tenth of the time of encoding.
+        text = text[:_MAX_SEARCHED]
     if ("<|" if isinstance(text, str) else b"<|") not in text:  # type: ignore[operator]
         return None
     whole = text if isinstance(text, str) else text.decode("latin-1")
