@@ -25,16 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slmtok.checks import check_output_name, refuse_home
-from slmtok.errors import (
-    DiskFull,
-    MissingInput,
-    OptionError,
-    OutputExists,
-    Setting,
-    SlmtokError,
-    Unreadable,
-    WrongType,
-)
+from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
 from slmtok.interrupts import at_exit
 from slmtok.shell_commands import ShellCommand
 

@@ -195,10 +195,8 @@ def _page_error(path: str, address: str, is_corpus: bool) -> MissingInput | None
     """
     page = re.split("[?#]", address)[0]
     if found := _DATA_SET_PAGE.fullmatch(page):
-        fact, name = (
-            f"{address!r} is the page of a data set",
-            f"hf:{found[1]}" + (f":{found[2]}@{found[3]}" if found[2] else ""),
-        )
+        fact = f"{address!r} is the page of a data set"
+        name = f"hf:{found[1]}" + (f":{found[2]}@{found[3]}" if found[2] else "")
         if is_corpus:
             return MissingInput(
                 fact, limit="files, or a data set by its name", fix=repr(name), path=path, local_path=name

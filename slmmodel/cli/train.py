@@ -173,7 +173,8 @@ def _naming_data_of_run(run: RunFolder, data: str | None) -> Iterator[None]:
         is_of_data = error.fields.get("field") in ("fingerprint", "data")
         own = _data_of_begun(run, data) if is_of_data else None
         if data is not None and own is not None:
-            other = error._fix[-1] if isinstance(error._fix, tuple) else f"or {error.fix}"
+            fix = error.parts["fix"]
+            other = fix[-1] if isinstance(fix, tuple) else f"or {fix}"
             error.fix = f"{_with_data(data, own)}; {str(other).removeprefix(', ')}"
         elif data is not None and error.fields.get("field") == "fingerprint":
             error.fix = f"{error.parts['fix']} && {_with_data(data, 'NEW')}"

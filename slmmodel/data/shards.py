@@ -299,7 +299,7 @@ class ShardSource(OneBlockSource):
 
 def is_file_of_packed(file: Path) -> bool:
     """Whether a file is one of packed data, such as `data/train-00000.bin`, and not their folder."""
-    is_named_so = file.name in (MANIFEST, "vocab.json", "tok.json") or _SHARD_FILE.fullmatch(file.name) is not None
+    is_named_so = file.name in (MANIFEST, VOCAB, "tok.json") or _SHARD_FILE.fullmatch(file.name) is not None
     return is_named_so and file.is_file() and (file.parent / MANIFEST).exists()
 
 

@@ -36,11 +36,8 @@ def branch(
     after a restart `force` does not replace what it has begun.
     Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
     """
-    parent, run, changes = (
-        RunFolder.open(source),
-        setup.locate_run(Path(output), force=True),
-        settings_of(settings or {}),
-    )
+    parent, run = RunFolder.open(source), setup.locate_run(Path(output), force=True)
+    changes = settings_of(settings or {})
     with waiting_ranks() as world, setup.exclusive(run.path, world) as run.handle:
         # Each rank checks, so that all raise the same error; rank 0 alone writes, when all have checked.
         plan = _plan(parent, step, run, changes, data)

@@ -311,11 +311,8 @@ def glob_meant(glob: str, found: list[str], option: str, given: Collection[str] 
     meant = folder or glob_of_suffix(glob, found)
     flag, _, name = option.partition(" ")
     again = again_with(f"{flag} {shlex.quote(f'{name}{meant}')}")
-    return (
-        ""
-        if meant is None or meant in given
-        else f"; {again} for the files {'below it' if folder else 'of that suffix'}"
-    )
+    is_proposed = meant is not None and meant not in given
+    return f"; {again} for the files {'below it' if folder else 'of that suffix'}" if is_proposed else ""
 
 
 def explain_list(error: MissingInput) -> None:

@@ -218,7 +218,7 @@ def _texts_of(name: str, files: Sequence[str]) -> list[str]:
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
-    """The texts without those that are named before, by this name or by another."""
+    """The texts, each once: the same file may have several names."""
     kept: dict[str, str] = {}
     for text in texts:
         kept.setdefault(os.path.realpath(text), text)

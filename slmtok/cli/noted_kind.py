@@ -27,4 +27,4 @@ def noted_kind() -> KindFound | None:
 def text_first() -> str:
     """What comes before changing text that is more than prose, whose headers count its characters; else ""."""
     kind = noted_kind()
-    return f"first do what the note on {kind.kind.name} says" if kind and kind.kind.program else ""
+    return kind.comes_first if kind and kind.kind.program else ""

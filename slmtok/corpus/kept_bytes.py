@@ -51,7 +51,7 @@ def kind_first(path: str, files: Sequence[str], read: ReadOptions) -> str | None
     if kind is None or path not in kind.paths or not kind.kind.program or kind.kind.in_utf_8 == "":
         return None
     is_converted = encoding_of(kind.paths, read) != UTF_8
-    return f"first do what the note on {kind.kind.name} says" if is_converted else None
+    return kind.comes_first if is_converted else None
 
 
 def first_not_utf_8(files: Sequence[str], read: ReadOptions) -> str | None:

@@ -77,9 +77,7 @@ def _rewrite_below(paths: Sequence[str], program: str, ending: str, encoding: st
     found = list(islice(_files_below(root or ".", suffix), len(paths) + 1))
     if {*map(os.path.normpath, found)} != {*map(os.path.normpath, paths)}:
         return None
-    stem, kind = os.path.splitext(ending)  # noqa: PTH122
-    endings = chain([ending], (f"{stem}-{number}{kind}" for number in count(2)))
-    ending = next(each for each in endings if next(_files_below(root or ".", each), None) is None)
+    ending = next(each for each in _endings_like(ending) if next(_files_below(root or ".", each), None) is None)
     target = f'"${{each%{shlex.quote(suffix)}}}"{ending}'
     written = _through(program, Source(paths[0], encoding), '"$each"', target)
     # All are listed before one is made.
@@ -97,13 +95,17 @@ def _files_below(folder: str, ending: str) -> Iterator[str]:
 def _free_ending(globs: Sequence[str], suffix: str, ending: str) -> str:
     """An ending like this one for the names that are made of those of some globs, which no file there has."""
     folders = ["".join(shlex.split(each.removesuffix(f"*{_quoted(suffix)}"))) for each in globs]
-    stem, kind = os.path.splitext(ending)  # noqa: PTH122
-    endings = chain([ending], (f"{stem}-{number}{kind}" for number in count(2)))
     return next(
         each
-        for each in endings
+        for each in _endings_like(ending)
         if not any(glob.glob(f"{glob.escape(folder)}*{glob.escape(each)}") for folder in folders)  # noqa: PTH207
     )
+
+
+def _endings_like(ending: str) -> Iterator[str]:
+    """An ending, and numbered ones for names that exist with it."""
+    stem, kind = os.path.splitext(ending)  # noqa: PTH122
+    return chain([ending], (f"{stem}-{number}{kind}" for number in count(2)))
 
 
 def through(program: str, source: Source, target: str) -> str:
@@ -181,11 +183,8 @@ _UTF_8_NAMES = (UTF_8, "utf-8-sig")
 
 def without_encoding(encoding: str, before: str = " ") -> tuple[str | Setting, ...]:
     """The end of a remedy that names what a command made of text in `encoding`, which is UTF-8 then."""
-    return (
-        ()
-        if encoding in _UTF_8_NAMES or encoding.startswith(UTF_8_ELSE)
-        else (f"{before}without ", Setting("encoding"))
-    )
+    is_of_default = encoding in _UTF_8_NAMES or encoding.startswith(UTF_8_ELSE)
+    return () if is_of_default else (f"{before}without ", Setting("encoding"))
 
 
 def _suffix_of(path: str) -> str:

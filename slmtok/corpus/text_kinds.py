@@ -54,6 +54,11 @@ class KindFound(NamedTuple):
         also = f"{name} and {more:,} more file{'s' * (more > 1)} are"
         return f"{also} {self.kind.name}, and their {self.kind.parts} were read as text"
 
+    @property
+    def comes_first(self) -> str:
+        """What other notes on the files say where the remedy changes what they are about."""
+        return f"first do what the note on {self.kind.name} says"
+
     def remedy(self, among: Sequence[str], encoding: str) -> tuple[str | Setting, ...]:
         """What to do; among: the files of the corpus. encoding: of the text in the files."""
         return remedy_of(self.kind, self.paths, among, encoding)

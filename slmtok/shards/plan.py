@@ -232,7 +232,7 @@ def given_before(
 ) -> tuple[str | Setting, ...]:
     """`, with separator='x' as before`: the options that an earlier run set, and this one leaves at their defaults.
 
-    Only those that the sources of this run take, beside its own options: the earlier run may have read other files.
+    Only those that the sources of this run take, together with its own options: the earlier one may have read others.
     """
     before, now = _options(found), _options(wanted)
     kept: list[str | Setting] = []

@@ -72,10 +72,8 @@ def _unknown_domain(mix: Mapping[str, Any], name: str, known: Iterable[str]) -> 
     """The error for a weight of no domain; its fix names the one that is meant, or whose name begins alike."""
     free = [each for each in known if each not in mix]
     alike = [each for each in free if each.startswith(name) or name.startswith(each)]
-    error, meant = (
-        unknown_name("domain", name, known),
-        suggestion(name, free) or (alike[0] if len(alike) == 1 else None),
-    )
+    meant = suggestion(name, free) or (alike[0] if len(alike) == 1 else None)
+    error = unknown_name("domain", name, known)
     if meant:
         error.fix = (Setting("mix", {meant if each == name else each: weight for each, weight in mix.items()}),)
     return error
