@@ -20,6 +20,9 @@ FORKS = 20
 PATIENCE = 10.0
 TEXT = "the cat sat on the mat and the dog sat on the log, 12345 times; " * 20
 
+forks_beside_threads = pytest.mark.skipif(
+    sys.platform == "darwin", reason="macOS does not vouch for a child that forked with threads"
+)
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
@@ -44,7 +47,7 @@ def run_child(work: Callable[[], bool]) -> int:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.skipif(sys.platform == "darwin", reason="macOS does not vouch for a child that forked with threads")
+@forks_beside_threads
 @pytest.mark.timeout(60)
 def test_fork_while_another_thread_encodes() -> None:
     tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=300, min_count=1, allow_smaller=True)
@@ -117,7 +120,7 @@ os._exit(9)
 """
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="macOS does not vouch for a child that forked with threads")
+@forks_beside_threads
 @pytest.mark.parametrize("call", FIRST_CALLS)
 def test_fork_while_other_threads_make_their_first_call(call: str, tmp_path: Path) -> None:
     path = tmp_path / "tok.json"

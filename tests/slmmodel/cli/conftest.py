@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +50,13 @@ def slm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
         return ran
 
     return run
+
+
+@pytest.fixture
+def here(slm: Callable[..., Ran], made: Path, tmp_path: Path) -> Path:
+    """A copy of the folder `made` of a test file, which is the working folder of its commands."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
 
 
 @pytest.fixture

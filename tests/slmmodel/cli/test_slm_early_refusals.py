@@ -35,13 +35,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(slm, made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
 def test_what_is_not_text(slm, here):
     for command in (["eval", "run", "--on"], ["batches", "-t", "tok.json"], ["demo"]):
         for path, what in (("tok.json", "is a tokenizer file"), ("a.counts", "is a counts file")):

@@ -33,13 +33,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(slm, made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
 LINES = {
     # Several texts behind an option that is repeated.
     "report run run2 --on a.txt b.txt": "slm report run run2 --on a.txt --on b.txt",

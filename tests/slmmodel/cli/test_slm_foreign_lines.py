@@ -28,13 +28,6 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def here(slm, made, tmp_path):
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
 AT_1 = "run/checkpoints/step-1"
 CONTINUED = {
     f"train data -o new --budget steps=3 --resume_from_checkpoint {AT_1} --no-eval": (

@@ -34,13 +34,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(slm, made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder; the run names its copy of the data."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
 @pytest.mark.parametrize("line", ["sample ADDRESS the", "eval ADDRESS", "resume ADDRESS", "status ADDRESS"])
 @pytest.mark.parametrize("address", ["https://huggingface.co/gpt2", "hf://me/run"])
 def test_an_address_is_no_run(slm, here: Path, line: str, address: str) -> None:

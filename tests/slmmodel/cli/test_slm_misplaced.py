@@ -28,13 +28,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(slm, made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
 COMPARISON = "slm eval run --losses run-a.losses && slm eval run2 --losses run2-b.losses && slm compare "
 REFUSED = {
     "chat run 'my text'": (2, "unexpected extra argument", "fix:   slm sample run 'my text'\n"),

@@ -38,13 +38,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(slm, made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
 REFUSED = {
     "batches empty.txt -t tok.json": (1, "the split train has no text"),
     "train tok.json -o new": (2, "fix:   slm train TEXT -t tok.json"),

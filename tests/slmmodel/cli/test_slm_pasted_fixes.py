@@ -36,13 +36,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(slm, made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("line", "fix"),
     [

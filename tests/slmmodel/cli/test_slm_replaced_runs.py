@@ -31,13 +31,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folder(tmp_path_factory.mktemp("made"), "--no-eval")
 
 
-@pytest.fixture
-def here(slm, made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
-
-
 def replace_run() -> None:
     """Puts a copy in the place of the run."""
     Path("run").rename("old")

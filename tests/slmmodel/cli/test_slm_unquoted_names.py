@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,13 +25,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("a.losses", "run 2.losses"):
         (folder / name).write_text("")
     return folder
-
-
-@pytest.fixture
-def here(slm: Callable[..., Any], made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,6 @@ import slmtok
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a text, a tokenizer, packed data and a run of two steps."""
     return make_folder(tmp_path_factory.mktemp("made"), "--no-eval")
-
-
-@pytest.fixture
-def here(slm, made: Path, tmp_path: Path) -> Path:
-    """A copy of the folder, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path
 
 
 @pytest.mark.parametrize("to", ["hf", "tiktoken"])
