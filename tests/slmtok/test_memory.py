@@ -207,6 +207,7 @@ def test_no_space_for_spills(tmp_path: Path) -> None:
     code = """
     import json, resource, sys
     from slmtok import _engine, errors
+    sys.dont_write_bytecode = True  # Python would keep what the limit cuts off
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     counter = _engine.Counter(_engine.Pattern("slm"), budget=(400_000, sys.argv[1]))
     try:

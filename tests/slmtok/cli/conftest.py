@@ -109,7 +109,8 @@ def command(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subpro
 
     def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "slmtok", *map(str, arguments)],
+            # No bytecode (-B): under a limit on files, Python would write half of a module's and keep it.
+            [sys.executable, "-B", "-m", "slmtok", *map(str, arguments)],
             cwd=tmp_path,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -99,6 +99,7 @@ def test_spills_go_where_tmpdir_says(slmtok, many_words, monkeypatch, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="the system must refuse to let a file grow")
 def test_a_full_disk_leaves_nothing(many_words, tmp_path):
     code = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+    code += "sys.dont_write_bytecode = True  # Python would keep what the limit cuts off\n"
     code += "from slmtok.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ["train", str(many_words), "--vocab", "500", "--memory", "100MB", "-o", str(tmp_path / "tok.json")]
     command = [sys.executable, "-c", code, *arguments]
