@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import cycle
 from pathlib import Path
 
@@ -18,6 +19,8 @@ MAX_SECONDS = 1.0
 """From the signal to the end of the process."""
 SLACK = 2.0
 """What a machine that runs other tests may add."""
+WORK_SECONDS = 0.3
+"""From the line of `ready` to the signal."""
 
 SETUP = r"""
 import itertools, os, signal, sys, threading
@@ -67,8 +70,22 @@ def noisy_counts():
 
 def ready():
     signal.signal(signal.SIGTERM, terminate)
-    # A byte, and then the call: the test waits for the byte, and then for the call to be at work.
-    os.write(1, b".")
+    # A line, and then the call: the test waits for the line, and then for the call to be at work.
+    os.write(1, b"%d\n" % os.getpid())
+"""
+
+FORKS = r"""
+# No call of the engine before a fork: each has its first one in a process of its own, and needs no second of imports.
+while line := sys.stdin.readline():
+    folder, name = line.rstrip("\n").split("\t")
+    child = os.fork()
+    if not child:
+        break
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.write(1, b"%d\n" % status)
+if line:
+    os.chdir(folder)
+    exec(CALLS[name])
 """
 
 CALLS = {
@@ -146,7 +163,6 @@ def alternating(names: Iterable[str]) -> list[tuple[str, signal.Signals]]:
 
 
 def seconds_to_stop(process: subprocess.Popen[bytes], number: int) -> float:
-    time.sleep(0.7)
     assert process.poll() is None, f"the call ended before it was stopped: {process.communicate()}"
     begin = time.monotonic()
     process.send_signal(number)
@@ -157,16 +173,45 @@ def seconds_to_stop(process: subprocess.Popen[bytes], number: int) -> float:
     return time.monotonic() - begin
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has all imports, and forks one for each call; it answers as `FORKS` writes."""
+    code = f"{textwrap.dedent(SETUP)}\nCALLS = {CALLS!r}\n{FORKS}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+    )  # fmt: skip
+    with process:
+        yield process
+        process.kill()
+
+
+def answer(forks: subprocess.Popen[bytes], seconds: float) -> int:
+    """The number in the next line."""
+    assert forks.stdout is not None
+    assert select.select([forks.stdout], [], [], seconds)[0], f"no answer within {seconds} s"
+    return int(forks.stdout.readline())
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("name", "number"), alternating(CALLS))
-def test_a_call_hears_a_signal(name: str, number: signal.Signals, tmp_path: Path) -> None:
-    code = textwrap.dedent(SETUP) + CALLS[name]
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout is not None and process.stdout.read(1) == b".", process.communicate()
-    seconds = seconds_to_stop(process, number)
-    assert process.returncode == (143 if number == signal.SIGTERM else -signal.SIGINT), process.returncode
+def test_a_call_hears_a_signal(
+    forks: subprocess.Popen[bytes], name: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    assert forks.stdin is not None and forks.stdout is not None
+    forks.stdin.write(f"{tmp_path}\t{name}\n".encode())
+    call = answer(forks, 60)
+    assert not select.select([forks.stdout], [], [], WORK_SECONDS)[0], "the call ended before it was stopped"
+    begin = time.monotonic()
+    os.kill(call, number)
+    try:
+        status = answer(forks, 40)
+    except BaseException:
+        os.kill(call, signal.SIGKILL)
+        answer(forks, 20)
+        raise
+    seconds = time.monotonic() - begin
+    assert status == (143 if number == signal.SIGTERM else -signal.SIGINT)
     assert seconds < MAX_SECONDS + SLACK, f"{name} heard {number.name} after {seconds:.1f} s"
 
 
