@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import shlex
-import subprocess
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+
+from slmtok.cli import main
 
 CASES = {
     "train a.txt --vocab": (2, "error: option '--vocab' requires an argument\n  where: slmtok train\n"),
@@ -344,36 +346,49 @@ def contents(folder: Path) -> dict[Path, bytes | None]:
     return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("line", CASES)
-def test_the_message_names_the_cause(slmtok, tmp_path, line, monkeypatch):
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "empty.txt").touch()
-    (tmp_path / "a.zip").write_bytes(b"PK\x03\x04" + bytes(40))
-    (tmp_path / "wide.txt").write_text("the cat", encoding="utf-16")
-    (tmp_path / "plain.txt.gz").write_text("the cat sat on the mat")
-    (tmp_path / "zipped.zst").write_bytes(gzip.compress(b"the cat sat on the mat"))
-    (tmp_path / "table.parquet").write_bytes(b"PAR1" + bytes(40))
-    (tmp_path / "model").mkdir()
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """The folder that each of `CASES` gets a copy of."""
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "a.txt").write_text("the cat sat on the mat " * 20)
+    (folder / "folder").mkdir()
+    (folder / "empty.txt").touch()
+    (folder / "a.zip").write_bytes(b"PK\x03\x04" + bytes(40))
+    (folder / "wide.txt").write_text("the cat", encoding="utf-16")
+    (folder / "plain.txt.gz").write_text("the cat sat on the mat")
+    (folder / "zipped.zst").write_bytes(gzip.compress(b"the cat sat on the mat"))
+    (folder / "table.parquet").write_bytes(b"PAR1" + bytes(40))
+    (folder / "model").mkdir()
     for name in ("config.json", "tokenizer.json"):
-        (tmp_path / "model" / name).write_text("{}")
-    (tmp_path / "dead.json").write_text('{"ids": [279]}')
-    (tmp_path / "deep.json").write_text("[" * 200_000)
-    (tmp_path / "page.html").write_text("<!DOCTYPE html>")
-    (tmp_path / "link.txt").symlink_to("a.txt")
-    (tmp_path / "hard.txt").hardlink_to(tmp_path / "a.txt")
-    (tmp_path / "r.jsonl").write_text('{"text": "the cat sat on the mat"}\n')
-    assert slmtok("count", "a.txt", "--doc-digests", "-o", "a.counts").code == 0
-    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
-    assert slmtok("vocab", "tok.json", "--metadata", "-o", "vocab.json").code == 0
-    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "packed", "--val", "none").code == 0
-    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "nano", "--output-format", "nanogpt").code == 0
-    (tmp_path / "parts").mkdir()
+        (folder / "model" / name).write_text("{}")
+    (folder / "dead.json").write_text('{"ids": [279]}')
+    (folder / "deep.json").write_text("[" * 200_000)
+    (folder / "page.html").write_text("<!DOCTYPE html>")
+    (folder / "link.txt").symlink_to("a.txt")
+    (folder / "r.jsonl").write_text('{"text": "the cat sat on the mat"}\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for line in (
+            "count a.txt --doc-digests -o a.counts",
+            "train a.txt --vocab 280 -o tok.json",
+            "vocab tok.json --metadata -o vocab.json",
+            "pack a.txt -t tok.json -o packed --val none",
+            "pack a.txt -t tok.json -o nano --output-format nanogpt",
+            "encode a.txt -t tok.json --output-format npy -o ids.npy",
+            "slice tok.json --vocab 275 -o cut.json",
+        ):
+            assert main(line.split()) == 0
+    (folder / "parts").mkdir()
     for name in ("manifest.json", "vocab.json", "tok.json", "train-00000.bin"):
-        (tmp_path / "parts" / name).write_bytes((tmp_path / "packed" / name).read_bytes())
-    assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "npy", "-o", "ids.npy").code == 0
-    assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "cut.json").code == 0
+        shutil.copy(folder / "packed" / name, folder / "parts")
+    return folder
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_the_message_names_the_cause(slmtok, inputs, tmp_path, line, monkeypatch):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    shutil.copytree(inputs, tmp_path, symlinks=True, dirs_exist_ok=True)
+    (tmp_path / "hard.txt").hardlink_to(tmp_path / "a.txt")
     before = contents(tmp_path)
     ran = slmtok(*line.split())
     status, message = CASES[line]
@@ -626,15 +641,11 @@ def test_records_without_a_name_are_read_as_what_they_look_like(slmtok, tmp_path
         ["encode", "-", "-t", "tok.json"],
         ["eval", "tok.json", "--on", "-"],
     ):
-        whole = [sys.executable, "-m", "slmtok", *line, *options]
-        ran = subprocess.run(whole, cwd=tmp_path, input=data, capture_output=True, check=False)
-        assert f"fix:   --format {kind}\n" in ran.stderr.decode()
-        whole += ["--format", kind]
-        assert subprocess.run(whole, cwd=tmp_path, input=data, capture_output=True, check=False).returncode == 0
+        assert f"fix:   --format {kind}\n" in slmtok(*line, *options, stdin=data).err
+        assert slmtok(*line, *options, "--format", kind, stdin=data).code == 0
     assert f"fix:   --format {kind}\n" in slmtok("count", "records.txt", *options, "-o", "y").err
-    packed = [sys.executable, "-m", "slmtok", "count", "-", "-o", "z", *options]
-    ran = subprocess.run(packed, cwd=tmp_path, input=gzip.compress(data), capture_output=True, check=False)
-    assert b"fix:   gzip -dc FILE | slmtok count - -o z" in ran.stderr and b" --format jsonl\n" in ran.stderr
+    err = slmtok("count", "-", "-o", "z", *options, stdin=gzip.compress(data)).err
+    assert "fix:   gzip -dc FILE | slmtok count - -o z" in err and " --format jsonl\n" in err
 
 
 def test_the_ids_of_a_fix_go_to_a_file_that_does_not_exist(slmtok, tmp_path):
