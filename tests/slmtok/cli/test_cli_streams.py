@@ -7,7 +7,9 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_commands import modules_of
 from shared_data import peer
 
 from slmtok.cli import COMMANDS, main, streams
@@ -59,6 +62,38 @@ WRITING = {
 }
 """Commands whose output is files, and a summary on stdout; they need what `made` makes."""
 FAILING = {"missing": "info nothing.json", "missing, json": "info nothing.json --json", "unknown": "blurb", "none": ""}
+FORKS = r"""
+import importlib, json, os, socket, sys
+from contextlib import suppress
+
+for module in sys.argv[2:]:
+    with suppress(ImportError):
+        importlib.import_module(module)
+from slmtok.__main__ import main
+
+test = socket.socket(fileno=int(sys.argv[1]))
+while request := test.recv(1 << 16):
+    child = os.fork()
+    if not child:
+        break
+    test.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+if request:
+    test.close()
+    folder, sys.argv, paths = json.loads(request)
+    for number, (name, path) in enumerate(zip(("stdin", "stdout", "stderr"), paths)):
+        if path is None:
+            # As Python starts with a closed stream.
+            os.close(number)
+            setattr(sys, name, None)
+            setattr(sys, f"__{name}__", None)
+        else:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            os.dup2(file, number)
+            os.close(file)
+    os.chdir(folder)
+    sys.exit(main())
+"""
+"""A process with all imports, whose forks run a command each, with their own streams, and end as a program ends."""
 READING = ("encode - -t tok.json", "decode - -t tok.json", "train - --vocab 280 -o n.json", "show tok.json -")
 
 
@@ -83,11 +118,53 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def shell(tmp_path, tok, made, environment):
-    """Runs a line in a shell, with the redirections behind it: (status, stdout, stderr). `%` stands for the line."""
+def filled(tmp_path, tok, made):
+    """The folder in which commands run."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     (tmp_path / "tok.json").write_bytes(Path(tok).read_bytes())
     (tmp_path / "ids.txt").write_text("300 301\n")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def forks():
+    """The socket of a process of `FORKS`."""
+    ours, theirs = socket.socketpair()
+    number, modules = str(theirs.fileno()), [*modules_of("slmtok"), "numpy", "tiktoken", "tokenizers"]
+    path = os.pathsep.join(path for path in sys.path if path)
+    with ours:
+        process = subprocess.Popen(
+            [sys.executable, "-c", FORKS, number, *modules],
+            env={**os.environ, "PYTHONPATH": path},
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+        ours.settimeout(60)
+        yield ours
+    process.wait()
+
+
+@pytest.fixture
+def forked(forks, filled, tmp_path_factory):
+    """Runs a line with other standard streams, by number: (status, stdout, stderr). None is a closed one."""
+    folder = tmp_path_factory.mktemp("streams")
+
+    def run(line: str, streams: dict[int, str | None]) -> tuple[int, str, str]:
+        outputs = [folder / "stdout", folder / "stderr"]
+        for path in outputs:
+            path.touch()
+        paths = ["/dev/null", *map(str, outputs)]
+        given = [streams.get(number, path) for number, path in enumerate(paths)]
+        forks.send(json.dumps([str(filled), ["slmtok", *shlex.split(line)], given]).encode())
+        status = int(forks.recv(16))
+        return status, *(path.read_text(errors="replace") for path in outputs)  # type: ignore[return-value]
+
+    return run
+
+
+@pytest.fixture
+def shell(filled, environment):
+    """Runs a line in a shell, with the redirections behind it: (status, stdout, stderr). `%` stands for the line."""
 
     def run(line: str, redirections: str) -> tuple[int, str, str]:
         done = subprocess.run(
@@ -95,7 +172,7 @@ def shell(tmp_path, tok, made, environment):
                 "%", f"'{sys.executable}' -m slmtok {line}"
             ),
             shell=True,
-            cwd=tmp_path,
+            cwd=filled,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -114,17 +191,17 @@ def test_every_command_is_tried():
 
 
 @pytest.mark.parametrize("line", [*LINES.values(), *WRITING.values()])
-def test_stdout_full_or_closed(shell, line):
+def test_stdout_full_or_closed(forked, line):
     found = re.search("-o (new[^ ]*)", line)
     complete = f"; {found[1]!r} is complete" if found else ""
-    assert shell(line, "> /dev/full") == (
+    assert forked(line, {1: "/dev/full"}) == (
         1,
         "",
         "error: no space left while writing to stdout\n"
         f"  where: stdout{complete}\n"
         "  fix:   free some space, or write to another disk\n",
     )
-    code, _, err = shell(line + (" --force" if " -o new" in line else ""), ">&-")
+    code, _, err = forked(line + (" --force" if " -o new" in line else ""), {1: None})
     assert code == 1
     assert err == (
         "error: cannot write to stdout: it is closed\n"
@@ -134,9 +211,9 @@ def test_stdout_full_or_closed(shell, line):
 
 
 @pytest.mark.parametrize("name", LINES)
-@pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&- <&-"])
-def test_stdin_and_stderr_do_not_matter(shell, name, redirection):
-    code, out, err = shell(LINES[name], redirection)
+@pytest.mark.parametrize("streams", [{2: "/dev/full"}, {2: None, 0: None}], ids=["full", "closed"])
+def test_stdin_and_stderr_do_not_matter(forked, name, streams):
+    code, out, err = forked(LINES[name], streams)
     assert (code, err) == (0, "")
     assert out
 
