@@ -1,7 +1,8 @@
 """Runs commands in forked children, each with one fault or one situation.
 
 This process was started under the shim, with the modules of its arguments imported. It reads one JSON object a line,
-which `Harness.run` writes, and answers with one: `status` (negative: killed by this signal), `calls`, `out`, `err`.
+which `Harness.run` writes, and answers with one: `status` (negative: killed by this signal), `calls` (where only these
+are counted: for inputs and for outputs, how many there are of each set of classes), `out`, `err`.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def serve(job: dict[str, Any]) -> dict[str, object]:
         out.seek(0)
         printed = out.read().decode("utf-8", "replace")
     status = os.waitstatus_to_exitcode(ended)
-    return {"status": status, "calls": SHIM.faults_calls(), "out": printed, "err": messages}
+    calls = [[SHIM.faults_calls(side, classes) for classes in range(32)] for side in (0, 1)]
+    return {"status": status, "calls": calls, "out": printed, "err": messages}
 
 
 def shorten() -> None:

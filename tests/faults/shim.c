@@ -1,8 +1,9 @@
 /* LD_PRELOAD: counts system calls on files below a folder, and does something to the n-th one.
  *
  * `faults_arm(prefix, except, classes, at, action)` begins to count the calls of `classes` below `prefix` and not below
- * `except`. A positive action is the errno with which call `at` fails; the others are named below. `faults_calls()`
- * reads the number, which lies in memory shared with forked children. With FAULTS_NO_PROC in the environment, or after
+ * `except`. A positive action is the errno with which call `at` fails; the others are named below. Where it only counts,
+ * `faults_calls(1, classes)` reads the calls below `except`, `faults_calls(0, classes)` the others. The numbers lie in
+ * memory shared with forked children. With FAULTS_NO_PROC in the environment, or after
  * `faults_hide_proc()`, nothing below /proc exists. */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,7 +25,7 @@
 
 enum { REMOVE = 1, STORE = 2, CLOSE = 4, READ = 8, MAP = 16 };
 enum {
-    ONLY_COUNT = 0,
+    ONLY_COUNT = 0, /* all calls below `prefix`, each by its classes and by whether it is below `except` */
     KILL_BEFORE = -1,
     KILL_BEHIND = -2,
     CUT = -3,    /* halves the file of the call, before it */
@@ -36,16 +37,21 @@ static char prefix[PATH_MAX], except[PATH_MAX];
 static int classes, action, hides_proc;
 static long fault_at;
 static atomic_long *calls;
+enum { ALL_CLASSES = 32 };
+static atomic_long (*counts)[ALL_CLASSES];
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 __attribute__((constructor)) static void start(void) {
-    calls = REAL(mmap)(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    size_t size = sizeof *calls + 2 * sizeof *counts;
+    calls = REAL(mmap)(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    counts = (void *)(calls + 1);
     hides_proc = getenv("FAULTS_NO_PROC") != NULL;
 }
 
 void faults_arm(const char *folder, const char *but, int which, long at, int what) {
     atomic_store(calls, 0);
+    for (int class = 0; class < 2 * ALL_CLASSES; class++) atomic_store(&counts[0][class], 0);
     classes = which;
     fault_at = at;
     action = what;
@@ -53,13 +59,20 @@ void faults_arm(const char *folder, const char *but, int which, long at, int wha
     snprintf(prefix, sizeof prefix, "%s", folder);
 }
 
-long faults_calls(void) { return atomic_load(calls); }
+long faults_calls(int is_excepted, int which) {
+    long sum = 0;
+    for (int class = 0; class < ALL_CLASSES; class++)
+        if (class & which) sum += atomic_load(&counts[is_excepted][class]);
+    return sum;
+}
 
 void faults_hide_proc(void) { hides_proc = 1; }
 
 static int is_hidden(const char *path) {
     return hides_proc && path && strncmp(path, "/proc", 5) == 0 && (path[5] == '/' || path[5] == 0);
 }
+
+static int is_excepted(const char *path) { return except[0] && strncmp(path, except, strlen(except)) == 0; }
 
 /* Whether the path is meant, which is then written whole to `whole`. */
 static int below(const char *path, char *whole) {
@@ -71,7 +84,7 @@ static int below(const char *path, char *whole) {
         if (!getcwd(here, sizeof here)) return 0;
         snprintf(whole, PATH_MAX, "%s/%.2000s", here, path);
     }
-    return strncmp(whole, prefix, strlen(prefix)) == 0 && !(except[0] && strncmp(whole, except, strlen(except)) == 0);
+    return strncmp(whole, prefix, strlen(prefix)) == 0 && (action == ONLY_COUNT || !is_excepted(whole));
 }
 
 static int below_fd(int fd, char *whole) {
@@ -107,6 +120,10 @@ static void spoil(const char *path) {
 /* Whether this call is to fail, with errno set; does to the process or the file what is asked for. */
 static int strikes(int class, const char *path) {
     if (!(class & classes)) return 0;
+    if (action == ONLY_COUNT) {
+        atomic_fetch_add(&counts[is_excepted(path)][class], 1);
+        return 0;
+    }
     long number = atomic_fetch_add(calls, 1) + 1;
     if (action == FULL && number >= fault_at) {
         errno = ENOSPC;
