@@ -1,5 +1,7 @@
 """`slm`, `slmtok` and `torchrun` for tests that run many of them: a server with their modules imported forks each.
 
+`run-script FILE ...` stands for `python FILE ...`.
+
 A command on the PATH that `forked_commands` gives is a client, `forked_client.py`: it sends arguments, environment,
 folder and standard streams over a Unix socket, passes signals on, and ends as the command does. Killed, it kills the
 command.
@@ -23,6 +25,7 @@ import forked_client
 from disk_flushes import unflushed
 
 MODULES = {"slm": "slmmodel.__main__", "slmtok": "slmtok.__main__", "torchrun": "torch.distributed.run"}
+MODULES["run-script"] = "forked_commands"
 # An optimizer imports `torch._dynamo`, and takes a second for it.
 IMPORTED = (
     *("torch.distributed.run", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"),
@@ -164,6 +167,14 @@ def run(job: dict[str, Any], streams: list[int]) -> None:
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def main() -> None:
+    """The command `run-script`."""
+    import runpy
+
+    del sys.argv[0]
+    runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 if __name__ == "__main__":

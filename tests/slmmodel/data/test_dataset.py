@@ -76,17 +76,27 @@ def test_a_model_of_transformers_takes_a_batch(folder: Path) -> None:
     assert out.loss.item() == pytest.approx(ours.item(), rel=1e-6)
 
 
-@pytest.mark.parametrize("start_method", ["fork", "spawn"])
-def test_workers_give_the_same_batches(folder: Path, start_method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("start_method", "n_workers", "is_unpickled"), [("fork", 2, False), ("fork", 1, True), ("spawn", 1, True)]
+)
+def test_workers_give_the_batches_of_each_epoch(
+    folder: Path, start_method: str, n_workers: int, is_unpickled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They outlive an epoch, and take the next one."""
     if start_method not in torch.multiprocessing.get_all_start_methods():
         pytest.skip(f"no {start_method} on this system")
     monkeypatch.chdir(folder)
-    dataset = ShardDataset(".", seq_len=SEQ_LEN)
-    dataset.set_epoch(1)
+    dataset, alone = (ShardDataset(".", seq_len=SEQ_LEN, seed=3) for _ in range(2))
+    if is_unpickled:
+        dataset = pickle.loads(pickle.dumps(dataset))
     dataset[0]  # opened before the workers start
-    plain = [rows(batch["input_ids"]) for batch in DataLoader(dataset, batch_size=3)]
-    loader = DataLoader(dataset, batch_size=3, num_workers=2, multiprocessing_context=start_method)
-    assert [rows(batch["input_ids"]) for batch in loader] == plain
+    options: dict[str, Any] = {"num_workers": n_workers, "multiprocessing_context": start_method}
+    loader: Any = DataLoader(dataset, batch_size=3, persistent_workers=True, **options)
+    for epoch in (1, 2, 0):
+        dataset.set_epoch(epoch)
+        alone.set_epoch(epoch)
+        plain = [rows(batch["input_ids"]) for batch in DataLoader(alone, batch_size=3)]
+        assert [rows(batch["input_ids"]) for batch in loader] == plain
 
 
 def test_pickles_hold_the_path_and_not_the_data(folder: Path, tmp_path: Path) -> None:
@@ -145,19 +155,6 @@ def test_a_loader_continues(folder: Path) -> None:
     second.load_state_dict(first.state_dict())
     want, found = next(iter(first)), next(iter(second))
     assert rows(found["labels"]) == rows(want["labels"])
-
-
-@pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_workers_that_outlive_an_epoch_take_the_next_one(folder: Path, context: str) -> None:
-    found = pickle.loads(pickle.dumps(ShardDataset(folder, seq_len=SEQ_LEN, seed=3)))
-    alone = ShardDataset(folder, seq_len=SEQ_LEN, seed=3)
-    options: dict[str, Any] = {"num_workers": 1, "persistent_workers": True, "multiprocessing_context": context}
-    loader: Any = DataLoader(found, batch_size=4, **options)
-    for epoch in range(3):
-        found.set_epoch(epoch)
-        alone.set_epoch(epoch)
-        found_rows = [row for batch in loader for row in rows(batch["input_ids"])]
-        assert found_rows == [each["input_ids"].tolist() for each in alone]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def documents(count: int, seed: int) -> list[list[int]]:
 
 def data(folder: Path, count: int = 80) -> Path:
     """The corpus as a folder of shards with a validation split."""
-    return made.write_data(folder, {"train": [documents(count, 0)], "val": [documents(12, 1)]})
+    return made.write_data(folder, {"train": [documents(count, 0)], "val": [documents(6, 1)]})
 
 
 def settings(data: Path, **changes: Any) -> dict[str, Any]:

@@ -23,19 +23,25 @@ def origin(data, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def whole(data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "run"
+    return train(small.settings(data, data__pack="concat", run__budget__tokens=2560, run__save_every=40), output=path)
+
+
+@pytest.fixture(scope="module")
 def ids_per_epoch(data):
     numbers = dry_run(small.settings(data, data__pack="concat"))
     return numbers["tokens"] / numbers["epochs"]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BUDGETS if kind not in ("time", "steps")])
-@pytest.mark.parametrize("batch", [LARGER, 16])
+@pytest.mark.parametrize("batch", [LARGER, 32])
 def test_a_branch_with_another_batch_spends_what_is_left_of_its_budget(
-    data, origin, ids_per_epoch, tmp_path, kind, batch
+    whole, origin, ids_per_epoch, tmp_path, kind, batch
 ):
-    whole = train(small.settings(data, data__pack="concat", run__budget__tokens=2560), output=tmp_path / "whole")
     amount = {"epochs": 2560 / ids_per_epoch}.get(kind) or getattr(whole, kind)
-    branch(origin, STEP, tmp_path / "new", settings={"run.batch_tokens": batch, f"run.budget.{kind}": amount})
+    changes = {"run.batch_tokens": batch, f"run.budget.{kind}": amount, "run.eval_every": 60, "run.save_every": 60}
+    branch(origin, STEP, tmp_path / "new", settings=changes)
     planned = dry_run({"run.threads": 1}, output=tmp_path / "new", **PLAN)
     result = train({"run.threads": 1}, output=tmp_path / "new", **PLAN)
     assert result.tokens == STEP * BATCH + (result.step - STEP) * batch
@@ -46,7 +52,7 @@ def test_a_branch_with_another_batch_spends_what_is_left_of_its_budget(
     card = (tmp_path / "new" / "README.md").read_text()
     mean = result.tokens / result.step
     assert f"{result.epochs:.2f} epochs, {result.step:,} steps of {mean:,.0f} tokens on average" in card
-    assert f"steps of {BATCH} tokens, " in (tmp_path / "whole" / "README.md").read_text()
+    assert f"steps of {BATCH} tokens, " in (whole.path / "README.md").read_text()
 
 
 def test_a_time_budget_pays_for_the_steps_after_the_branch(origin, tmp_path, monkeypatch):

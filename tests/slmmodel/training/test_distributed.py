@@ -1,16 +1,14 @@
 """Several ranks: gloo processes under torchrun follow the curve of one process, resume, fail and restart.
 
-A start of torchrun serves several trainings ("jobs") in a row. Its ranks are forks of it where a test does not ask what
-torchrun prints about a failure: then each imports torch, which takes seconds.
+A start of torchrun serves several trainings ("jobs") in a row. Its ranks are forks of a process with torch imported.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from datetime import timedelta
@@ -79,16 +77,14 @@ def job(settings: dict[str, Any], output: Path, **more: Any) -> dict[str, Any]:
     return {"settings": settings, "output": str(output), **more}
 
 
-NEW = [sys.executable, "-m", "torch.distributed.run"]
-FORKED = ["torchrun", "--run-path", "--start-method=fork"]
-
-
-def start(line: list[str], jobs: list[dict[str, Any]], folder: Path, env: Mapping[str, str]) -> subprocess.Popen[str]:
-    """torchrun, its options, and jobs."""
+def start(
+    options: list[str], jobs: list[dict[str, Any]], folder: Path, env: Mapping[str, str]
+) -> subprocess.Popen[str]:
+    """torchrun with its options, and jobs."""
     script = folder / "script.py"
     script.write_text(SCRIPT)
     return subprocess.Popen(
-        [*line, str(script), json.dumps(jobs)],
+        ["torchrun", *options, "--no-python", "run-script", str(script), json.dumps(jobs)],
         cwd=ROOT,
         env={**env, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
@@ -97,9 +93,9 @@ def start(line: list[str], jobs: list[dict[str, Any]], folder: Path, env: Mappin
     )
 
 
-def run(line: list[str], world_size: int, jobs: list[dict[str, Any]], folder: Path, env: Mapping[str, str]) -> Any:
+def run(world_size: int, jobs: list[dict[str, Any]], folder: Path, env: Mapping[str, str]) -> Any:
     """Runs the jobs on that many processes of this machine: exit status, stdout, stderr."""
-    process = start([*line, "--standalone", f"--nproc-per-node={world_size}"], jobs, folder, env)
+    process = start(["--standalone", f"--nproc-per-node={world_size}"], jobs, folder, env)
     try:
         out, err = process.communicate(timeout=240)
     finally:
@@ -108,16 +104,16 @@ def run(line: list[str], world_size: int, jobs: list[dict[str, Any]], folder: Pa
     return process.returncode, out, err
 
 
-def failure(world_size: int, jobs: list[dict[str, Any]], folder: Path) -> str:
+def failure(world_size: int, jobs: list[dict[str, Any]], folder: Path, commands: Mapping[str, str]) -> str:
     """What torchrun prints about jobs that fail."""
-    status, _, err = run(NEW, world_size, jobs, folder, os.environ)
+    status, _, err = run(world_size, jobs, folder, commands)
     assert status != 0
     return err
 
 
 def answers_of(world_size: int, jobs: list[dict[str, Any]], folder: Path, commands: Mapping[str, str]) -> Any:
     """For each job the answers of all ranks."""
-    status, out, err = run(FORKED, world_size, jobs, folder, commands)
+    status, out, err = run(world_size, jobs, folder, commands)
     assert status == 0, err[-3000:]
     lines = sorted(
         (json.loads(line) for line in out.splitlines() if line.startswith("{")), key=lambda line: line["rank"]
@@ -140,13 +136,15 @@ def ten_steps(data: Path, **changes: Any) -> dict[str, Any]:
     return small.settings(data, **{**base, **changes})
 
 
-PARALLEL = [("ddp", 1), ("ddp", 4), ("fsdp", 1), ("fsdp", 4)]
+CELLS = {4: [("ddp", 1), ("ddp", 4), ("fsdp", 1)], 2: [("ddp", 1), ("fsdp", 4)]}
+"""By number of ranks, `run.parallel` and `run.micro_batch`: each wrapper has one micro-batch a step, and several."""
 
 
 @pytest.mark.slow
 def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
     """Worlds 1, 2, 4; DDP and FSDP2; micro-batches 1 and 4; what 4 ranks have begun continues on 4, 2 and 1."""
-    settings, muon = ten_steps(data), ten_steps(data, optim__name="muon", optim__ns_dtype="fp32")
+    settings = ten_steps(data, run__budget__steps=6)
+    muon = {**settings, "optim.name": "muon", "optim.ns_dtype": "fp32"}
     train(settings, output=tmp_path / "one")
     bf16 = {**muon, "optim.ns_dtype": "bf16"}
     train(muon, output=tmp_path / "one-muon")
@@ -154,41 +152,39 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
     train({**settings, "run.micro_batch": 1}, output=tmp_path / "one-1")
     assert_same_curve(tmp_path / "one-1", tmp_path / "one")
     for size in (4, 2):
-        cells = [(f"{size}-{parallel}-{micro}", parallel, micro) for parallel, micro in PARALLEL]
+        cells = [(f"{size}-{parallel}-{micro}", parallel, micro) for parallel, micro in CELLS[size]]
         jobs = [
             job({**settings, "run.parallel": parallel, "run.micro_batch": micro}, tmp_path / name)
             for name, parallel, micro in cells
         ]
-        jobs.append(job(muon, tmp_path / f"{size}-muon"))
         if size == 4:
+            jobs.append(job(muon, tmp_path / "4-muon"))
             jobs += [
-                job({**settings, "run.parallel": parallel, "run.micro_batch": 1}, tmp_path / name, stop=5)
-                for name, parallel in [
-                    ("again", "ddp"),
-                    ("ddp-2", "ddp"),
-                    ("ddp-1", "ddp"),
-                    ("fsdp-2", "fsdp"),
-                    ("fsdp-1", "fsdp"),
-                ]
+                job({**settings, "run.parallel": parallel, "run.micro_batch": 1}, tmp_path / name, stop=3)
+                for name, parallel in [("again", "ddp"), ("ddp-2", "ddp"), ("fsdp-2", "fsdp")]
             ]
             jobs.append(job({**settings, "run.micro_batch": 1}, tmp_path / "again"))
         else:
             jobs.append(job(bf16, tmp_path / "2-bf16"))
             jobs += [
-                job({**settings, "run.parallel": name[:4].strip("-")}, tmp_path / name) for name in ("ddp-2", "fsdp-2")
+                job({**settings, "run.parallel": parallel, "run.micro_batch": 4}, tmp_path / f"{parallel}-2")
+                for parallel in ("ddp", "fsdp")
             ]
         answers = answers_of(size, jobs, tmp_path, commands)
         for name, _, micro in cells:
             assert_same_curve(tmp_path / name, tmp_path / "one")
             found = {answer["micro_batch"] for answer in answers[[cell[0] for cell in cells].index(name)]}
             assert found == {min(micro, 8 // size)}
-        assert_same_curve(tmp_path / f"{size}-muon", tmp_path / "one-muon")
         last = {(answer["reason"], answer["resumed"]) for answer in answers[-1]}
-        assert last == {("finished", 5)}, "DDP and FSDP2 runs of 4 ranks, continued"
+        assert last == {("finished", 3)}, "DDP and FSDP2 runs of 4 ranks, continued"
+        if size == 4:
+            for parallel in ("ddp", "fsdp"):
+                shutil.copytree(tmp_path / f"{parallel}-2", tmp_path / f"{parallel}-1")
+    assert_same_curve(tmp_path / "4-muon", tmp_path / "one-muon")
     assert_same_curve(tmp_path / "2-bf16", tmp_path / "one-bf16", rel=1e-5)
     assert small.weights(tmp_path / "again") == small.weights(tmp_path / "4-ddp-1"), "bitwise at equal world size"
     for name in ("ddp-1", "fsdp-1"):
-        assert train({**settings, "run.micro_batch": 8}, output=tmp_path / name).resumed_from == 5
+        assert train({**settings, "run.micro_batch": 8}, output=tmp_path / name).resumed_from == 3
     for name in ("ddp-2", "ddp-1", "fsdp-2", "fsdp-1"):
         assert_same_curve(tmp_path / name, tmp_path / "one")
     names = [sorted(path.name for path in (tmp_path / run).iterdir()) for run in ("4-ddp-1", "one")]
@@ -198,8 +194,9 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
 @pytest.mark.slow
 def test_what_two_ranks_share_and_refuse(data, tmp_path, commands):
     """Sharded checkpoints and gates; data, folder and optimizer that ranks cannot share; a note on uneven shares."""
-    settings, infini = ten_steps(data, run__save_every=5), ten_steps(data, model__arch="infini", model__segment=4)
-    fsdp = {"run.parallel": "fsdp"}
+    settings = ten_steps(data, run__save_every=5)
+    infini = ten_steps(data, model__arch="infini", model__segment=4, run__budget__steps=6)
+    fsdp, two_steps = {"run.parallel": "fsdp"}, {"run.budget.steps": 2}
     train(settings, output=tmp_path / "one")
     train(infini, output=tmp_path / "one-infini")
     other = small.data(tmp_path / "other", 81)
@@ -207,11 +204,11 @@ def test_what_two_ranks_share_and_refuse(data, tmp_path, commands):
         job({**settings, **fsdp}, tmp_path / "many", stop=5),
         job({**infini, "run.parallel": "ddp"}, tmp_path / "ddp"),
         job({**infini, **fsdp}, tmp_path / "fsdp"),
-        job({**infini, **fsdp, "run.precision": "bf16"}, tmp_path / "bf16"),
+        job({**infini, **fsdp, **two_steps, "run.precision": "bf16"}, tmp_path / "bf16"),
         job(settings, tmp_path / "data", refused=True, of_rank={1: {"settings": {"data.train": str(other)}}}),
         job(settings, tmp_path / "here", refused=True, of_rank={1: {"output": str(tmp_path / "there")}}),
         job({**settings, **fsdp, "optim.name": "muon"}, tmp_path / "muon", refused=True),
-        job({**settings, "run.batch_tokens": 80}, tmp_path / "uneven"),
+        job({**settings, **two_steps, "run.batch_tokens": 80}, tmp_path / "uneven"),
     ]
     _, ddp, _, bf16, *refused, uneven = answers_of(2, jobs, tmp_path, commands)
     texts = [{answer["error"] for answer in answers} for answers in refused]
@@ -255,10 +252,10 @@ def assert_sharded(folder: Path, settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_out_of_memory_on_one_rank_ends_the_run_with_a_micro_batch_to_try(data, tmp_path):
+def test_out_of_memory_on_one_rank_ends_the_run_with_a_micro_batch_to_try(data, tmp_path, commands):
     settings = ten_steps(data)
     train(settings, output=tmp_path / "one")
-    text = failure(2, [job(settings, tmp_path / "many", short=6)], tmp_path)
+    text = failure(2, [job(settings, tmp_path / "many", short=6)], tmp_path, commands)
     assert "out of memory on rank 1 with a micro-batch of 4" in text and "--micro-batch 2" in text
     assert train({**settings, "run.micro_batch": 2}, output=tmp_path / "many").resumed_from == 4
     assert_same_curve(tmp_path / "many", tmp_path / "one")
@@ -276,7 +273,7 @@ def test_two_machines_and_kill_9_of_a_rank(data, tmp_path, commands):
     options = ["--nnodes=2", "--nproc-per-node=2", "--rdzv-backend=c10d", f"--rdzv-endpoint=localhost:{port}"]
     options += ["--rdzv-id=two", "--max-restarts=1", "--monitor-interval=0.1"]
     jobs = [job(settings, tmp_path / "many", kill=[3, 5, 0], force=True)]
-    agents = [start([*FORKED, *options], jobs, tmp_path, commands) for _ in range(2)]
+    agents = [start(options, jobs, tmp_path, commands) for _ in range(2)]
     try:
         results = [agent.communicate(timeout=120) for agent in agents]
     finally:
@@ -291,10 +288,10 @@ def test_two_machines_and_kill_9_of_a_rank(data, tmp_path, commands):
 
 
 @pytest.mark.slow
-def test_kill_9_of_a_rank_ends_all_with_the_reason(data, tmp_path):
+def test_kill_9_of_a_rank_ends_all_with_the_reason(data, tmp_path, commands):
     settings = {**ten_steps(data), "run.save_every": 2}
     begun = time.monotonic()
-    text = failure(4, [job(settings, tmp_path / "many", kill=[2, 5, 0])], tmp_path)
+    text = failure(4, [job(settings, tmp_path / "many", kill=[2, 5, 0])], tmp_path, commands)
     assert time.monotonic() - begun < 60
     assert "RankFailed: another process of this training ended" in text and "Signal 9 (SIGKILL)" in text
     ended = json.loads((tmp_path / "many" / "heartbeat.json").read_text())["ended"]

@@ -31,9 +31,9 @@ def test_same_loss_curve_for_every_micro_batch(data, tmp_path, name):
         assert_same_curve(tmp_path / "4", tmp_path / f"{micro}")
 
 
-def test_same_loss_curve_in_double_precision_over_200_steps(data, tmp_path):
-    settings = small.settings(data, run__budget__steps=200, run__precision="fp64", run__save_every=200)
-    settings |= {"model.n_layers": 1, "model.d_model": 16, "model.d_ff": 16, "run.eval_every": 200}
+def test_same_loss_curve_in_double_precision_over_100_steps(data, tmp_path):
+    settings = small.settings(data, run__budget__steps=100, run__precision="fp64", run__save_every=100)
+    settings |= {"model.n_layers": 1, "model.d_model": 16, "model.d_ff": 16, "run.eval_every": 100}
     for micro in (1, 4):
         train({**settings, "run.micro_batch": micro}, output=tmp_path / f"{micro}")
     assert_same_curve(tmp_path / "1", tmp_path / "4")

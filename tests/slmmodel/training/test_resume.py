@@ -30,15 +30,14 @@ from slmmodel.errors import (
 from slmmodel.trainer import branch, train
 from slmmodel.training.step import TrainStep
 
-STEPS = 20
+STEPS = 16
 
 
 @pytest.fixture(scope="module")
 def settings(data):
     """A run whose state has everything in it: Muon, early stopping that counts, a ragged end of the data."""
-    return small.settings(
-        data, run__budget__steps=STEPS, optim__name="muon", run__patience=50, run__eval_every=3, run__save_every=5
-    )
+    changes = {"optim__name": "muon", "run__patience": 50, "run__eval_every": 3, "run__save_every": 5}
+    return small.settings(data, run__budget__steps=STEPS, model__n_layers=1, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ def test_a_signal_in_the_last_step_finishes_the_run_and_reaches_the_program(sett
 def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole, tmp_path, heard):
     """SIGTERM at a random step, again and again, until the run is through."""
     seed, resumed = 0, 0
-    while resumed < 20:
+    while resumed < 12:
         seed += 1
         rng, path, stops = random.Random(seed), tmp_path / f"run{seed}", []
         for _ in range(40):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from types import SimpleNamespace
 
 import made_shards
@@ -28,6 +29,13 @@ from slmmodel.optim.schedules import Schedule
 from slmmodel.trainer import Trainer, branch, dry_run, train
 from slmmodel.training.setup import steps_of
 from slmmodel.training.step import TrainStep, resolve_precision
+
+
+@pytest.fixture(scope="module")
+def finished(data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("finished") / "run"
+    train(small.settings(data), output=path)
+    return path
 
 
 def test_a_run_learns_and_its_folder_is_complete(data, tmp_path):
@@ -62,30 +70,31 @@ def test_documents_are_counted_by_the_id_that_ends_them(tmp_path, frame, end):
     step.close()
 
 
-def test_a_finished_run_is_refused_without_force(data, tmp_path):
-    train(small.settings(data), output=tmp_path / "run")
-    before = small.weights(tmp_path / "run")
+def test_a_finished_run_is_refused_without_force(data, finished, tmp_path):
+    path = shutil.copytree(finished, tmp_path / "run")
     with pytest.raises(OutputExists, match="is finished"):
-        train(small.settings(data), output=tmp_path / "run")
-    train(small.settings(data, optim__lr=1e-3), output=tmp_path / "run", force=True)
-    assert small.weights(tmp_path / "run") != before
+        train(small.settings(data), output=path)
+    train(small.settings(data, optim__lr=1e-3), output=path, force=True)
+    assert small.weights(path) != small.weights(finished)
 
 
 @pytest.mark.parametrize(
     ("changes", "error"), [({"optim__lrr": 1.0}, InvalidConfig), ({"model__n_heads": 3}, ValueError)]
 )
-def test_a_refused_replacement_leaves_the_old_run_intact(data, tmp_path, changes, error):
+def test_a_refused_replacement_leaves_the_old_run_intact(data, finished, tmp_path, changes, error):
     """`force` removes a run only once nothing more can be refused."""
-    train(small.settings(data), output=tmp_path / "run")
-    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    path = shutil.copytree(finished, tmp_path / "run")
     with pytest.raises(error):
-        train(small.settings(data, **changes), output=tmp_path / "run", force=True)
+        train(small.settings(data, **changes), output=path, force=True)
+    assert small.tree(path) == small.tree(finished)
+
+
+def test_a_refused_branch_leaves_the_old_run_intact(data, finished, tmp_path):
     train(small.settings(data, run__seed=1), output=tmp_path / "other")
-    held = small.weights(tmp_path / "other")
+    before = [small.tree(path) for path in (finished, tmp_path / "other")]
     with pytest.raises(InvalidConfig):
-        branch(tmp_path / "run", 12, tmp_path / "other", settings={"optim.lrr": 1.0}, force=True)
-    assert small.weights(tmp_path / "other") == held
-    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+        branch(finished, 12, tmp_path / "other", settings={"optim.lrr": 1.0}, force=True)
+    assert [small.tree(path) for path in (finished, tmp_path / "other")] == before
 
 
 def test_other_folders_are_never_replaced(data, tmp_path):
@@ -183,7 +192,8 @@ def test_a_time_budget_is_not_exceeded_where_steps_take_longer_than_the_probe_sa
     monkeypatch.setattr(TrainStep, "take", slow)
     monkeypatch.setattr(TrainStep, "seconds_per_step", lambda self, seconds: budget / 5000)
     monkeypatch.setattr("slmmodel.training.running_clock.time", SimpleNamespace(perf_counter=lambda: clock.seconds))
-    settings = small.settings(data, run__budget__time=f"{budget}s", optim__schedule__decay=4950)
+    cheap = {"model__n_layers": 1, "data__val": "none", "run__eval_every": 0, "run__save_every": 100}
+    settings = small.settings(data, run__budget__time=f"{budget}s", optim__schedule__decay=4950, **cheap)
     result = train(settings, output=tmp_path / "run")
     assert result.finished and result.step in (199, 200)
     assert 0.99 * budget <= result.seconds <= budget
@@ -236,7 +246,8 @@ def test_architectures_and_packs(data, tmp_path):
 
 def test_two_runs_of_one_seed_are_the_same_and_of_two_are_not(data, tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        train(small.settings(data, run__seed=seed, optim__name="muon"), output=tmp_path / name)
+        settings = small.settings(data, run__seed=seed, optim__name="muon", run__budget__steps=4)
+        train(settings, output=tmp_path / name)
     assert small.weights(tmp_path / "a") == small.weights(tmp_path / "b") != small.weights(tmp_path / "c")
 
 

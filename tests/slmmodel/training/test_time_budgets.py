@@ -50,7 +50,7 @@ def test_a_slow_step_is_no_stop(monkeypatch):
     assert (running.seconds, running.stopped) == (130, 0)
 
 
-def timed(data: Path, monkeypatch: Any, seconds_of_step: Any, **changes: Any) -> dict[str, Any]:
+def timed(data: Path, monkeypatch: Any, seconds_of_step: Any) -> dict[str, Any]:
     """Settings of a run of 12.5 seconds, planned as 100 steps; by the clock step i takes `seconds_of_step(i)`."""
     clock, take = SimpleNamespace(seconds=0.0), TrainStep.take
 
@@ -62,7 +62,8 @@ def timed(data: Path, monkeypatch: Any, seconds_of_step: Any, **changes: Any) ->
     monkeypatch.setattr(TrainStep, "seconds_per_step", lambda self, seconds: 0.125)
     monkeypatch.setattr("slmmodel.training.running_clock.time", SimpleNamespace(perf_counter=lambda: clock.seconds))
     schedule = {"optim__schedule__warmup": 5, "optim__schedule__decay": 40}
-    return small.settings(data, run__budget__time="12.5s", run__log_every=1, **schedule, **changes)
+    cheap = {"model__n_layers": 1, "data__val": "none", "run__eval_every": 0, "run__save_every": 50}
+    return small.settings(data, run__budget__time="12.5s", run__log_every=1, **schedule, **cheap)
 
 
 def test_a_stopped_process_keeps_its_decay(data, tmp_path, monkeypatch):
