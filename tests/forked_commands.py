@@ -23,6 +23,8 @@ import forked_client
 from disk_flushes import unflushed
 
 MODULES = {"slm": "slmmodel.__main__", "slmtok": "slmtok.__main__", "torchrun": "torch.distributed.run"}
+PRELOADED = "preloaded-python"
+"""Runs the code of its argument, as `python -c` does."""
 # An optimizer imports `torch._dynamo`, and takes a second for it.
 IMPORTED = (
     *("torch.distributed.run", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"),
@@ -37,7 +39,7 @@ SIZE = 1 << 20
 def forked_commands(folder: Path) -> Iterator[dict[str, str]]:
     """Fills an empty folder; gives the environment of a shell that runs the commands, and this Python as `python`."""
     address = folder / "socket"
-    for name in MODULES:
+    for name in (*MODULES, PRELOADED):
         command = folder / name
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{forked_client.__file__}" {name} "$@"\n')
         command.chmod(0o755)
@@ -155,7 +157,11 @@ def run(job: dict[str, Any], streams: list[int]) -> None:
         os.environ.update(job["env"])
         os.chdir(job["folder"])
         sys.argv = job["command"]
-        status = import_module(MODULES[sys.argv[0]]).main() or 0
+        if sys.argv[0] == PRELOADED:
+            exec(sys.argv[1], {"__name__": "__main__"})
+            status = 0
+        else:
+            status = import_module(MODULES[sys.argv[0]]).main() or 0
         sys.stdout.flush()
         sys.stderr.flush()
     except BaseException:
