@@ -46,7 +46,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, commands: Mapping[str, str])
     (folder / "c.txt").write_text(line * 2000, encoding="utf-8")
     (folder / "big.txt").write_text(line * 100_000, encoding="utf-8")
     pair = '{"sentence_good": "the cat sat", "sentence_bad": "sat the cat"}\n'
-    (folder / "pairs.jsonl").write_text(pair * 30_000, encoding="utf-8")
+    (folder / "pairs.jsonl").write_text(pair * 100_000, encoding="utf-8")
     for argv in (
         ["slmtok", "train", "c.txt", "--vocab", "290", "-o", "tok.json"],
         ["slmtok", "pack", "c.txt", "-t", "tok.json", "--document", "line", "--val", "tail:10%", "-o", "data"],
