@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from forked_commands import PYTHON
 
 PROGRAM = """
 import functools, json, os, signal, sys
@@ -48,15 +50,20 @@ Run = Callable[..., "tuple[int, str]"]
 
 
 @contextmanager
-def dying_commands(imports: str, names: Sequence[str], *, kills_before: bool = False) -> Iterator[Run]:
+def dying_commands(
+    imports: str, names: Sequence[str], *, kills_before: bool = False, commands: Mapping[str, str] | None = None
+) -> Iterator[Run]:
     """Gives `run(folder, arguments, at)`, which gives the status of a command, and its stderr with the number of calls.
 
     imports: Python code that defines `main`. names: of the functions, called through `os`. kills_before: at the n-th
-    call the process dies before the call, else behind it.
+    call the process dies before the call, else behind it. commands: the fixture, for forks of a process that has
+    imported torch and all of our modules.
     """
     program = PROGRAM.replace("KILLS_BEFORE", str(kills_before)).replace("NAMES", repr(tuple(names)))
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program.replace("IMPORTS", imports)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    env: Mapping[str, str] = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    if commands:
+        command, env = [PYTHON, "-c", command[-1]], commands
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with TemporaryDirectory() as own, subprocess.Popen(command, env=env, **pipes) as process:
         errors = Path(own, "errors.txt")

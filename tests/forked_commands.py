@@ -1,7 +1,5 @@
 """`slm`, `slmtok` and `torchrun` for tests that run many of them: a server with their modules imported forks each.
 
-`run-script FILE ...` stands for `python FILE ...`.
-
 A command on the PATH that `forked_commands` gives is a client, `forked_client.py`: it sends arguments, environment,
 folder and standard streams over a Unix socket, passes signals on, and ends as the command does. Killed, it kills the
 command.
@@ -25,7 +23,8 @@ import forked_client
 from disk_flushes import unflushed
 
 MODULES = {"slm": "slmmodel.__main__", "slmtok": "slmtok.__main__", "torchrun": "torch.distributed.run"}
-MODULES["run-script"] = "forked_commands"
+PYTHON = "preloaded-python"
+"""Stands for `python FILE ...` and `python -c CODE`."""
 # An optimizer imports `torch._dynamo`, and takes a second for it.
 IMPORTED = (
     *("torch.distributed.run", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"),
@@ -40,7 +39,7 @@ SIZE = 1 << 20
 def forked_commands(folder: Path) -> Iterator[dict[str, str]]:
     """Fills an empty folder; gives the environment of a shell that runs the commands, and this Python as `python`."""
     address = folder / "socket"
-    for name in MODULES:
+    for name in (*MODULES, PYTHON):
         command = folder / name
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{forked_client.__file__}" {name} "$@"\n')
         command.chmod(0o755)
@@ -158,7 +157,7 @@ def run(job: dict[str, Any], streams: list[int]) -> None:
         os.environ.update(job["env"])
         os.chdir(job["folder"])
         sys.argv = job["command"]
-        status = import_module(MODULES[sys.argv[0]]).main() or 0
+        status = run_python() if sys.argv[0] == PYTHON else import_module(MODULES[sys.argv[0]]).main() or 0
         sys.stdout.flush()
         sys.stderr.flush()
     except BaseException:
@@ -169,12 +168,16 @@ def run(job: dict[str, Any], streams: list[int]) -> None:
         os._exit(status)
 
 
-def main() -> None:
-    """The command `run-script`."""
+def run_python() -> int:
+    """Runs the code or the file of the arguments."""
     import runpy
 
     del sys.argv[0]
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    if sys.argv[0] == "-c":
+        exec(sys.argv.pop(1), {"__name__": "__main__"})
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    return 0
 
 
 if __name__ == "__main__":

@@ -291,6 +291,7 @@ def test_force_removes_all_of_an_ablation(inputs: Path, finished: Path, tmp_path
     assert left and all(name.startswith(("a-", "same-")) for name in left) and not (folder / "tokenizers").exists()
 
 
+@pytest.mark.usefixtures("no_page")
 def test_runs_whose_lock_is_gone_are_exploratory(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
     folder = shutil.copytree(finished, tmp_path / "out")
     (folder / "ablation.lock").unlink()
@@ -344,13 +345,13 @@ def test_shuffled_merges_lose(inputs: Path, tmp_path: Path, slm) -> None:
 
 @pytest.mark.usefixtures("no_page")
 def test_the_best_of_three_rates_and_equal_time(finished: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine that takes as long for a step of either arm: eight steps could not agree within 1 % otherwise."""
+    """On a machine that takes as long for a step of either arm: two steps could not agree within 1 % otherwise."""
     monkeypatch.setattr("slmmodel.ablation.runs.measure", lambda plan, device: Speed(0.5, 1e-6))
     arms = sorted((finished / "data").iterdir())[:2]
     options = [
         *COMMON,
         "--budget",
-        "steps=8",
+        "steps=2",
         "--seeds",
         1,
         "--lr",
@@ -370,7 +371,7 @@ def test_the_best_of_three_rates_and_equal_time(finished: Path, slm, monkeypatch
         tried = [row for row in found["sweep"] if row["arm"] == arm["name"]]
         assert arm["lr"] == min(tried, key=lambda row: row["bpb"])["lr"]
     shapes = load_lock("swept/ablation.lock")["views"][0]["arms"]
-    assert [(shape["steps"], shape["seconds_per_step"]) for shape in shapes] == [(8, 0.5)] * 2
+    assert [(shape["steps"], shape["seconds_per_step"]) for shape in shapes] == [(2, 0.5)] * 2
     # Measured once: the lock keeps the steps.
     monkeypatch.setattr("slmmodel.ablation.runs.measure", lambda plan, device: Speed(9.0, 1e-6))
     again = slm("ablate", *arms, *options, code=0).json["result"]
@@ -425,6 +426,7 @@ def test_an_arm_that_diverges_is_named(finished: Path, slm) -> None:
     assert "data.doc_mask is false" in ran.err and "--set data.doc_mask=true" in ran.err
 
 
+@pytest.mark.usefixtures("no_page")
 def test_a_rate_that_diverges_is_not_chosen(finished: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:
     train = runs.train
 

@@ -180,22 +180,18 @@ def test_a_text_that_is_not_there(slm):
 
 
 IMPORTS = """
-import importlib, forked_commands, safetensors.torch, torch._dynamo, yaml
-for module in (*forked_commands.modules_of("slmtok"), *forked_commands.modules_of("slmmodel")):
-    importlib.import_module(module)
 from slmmodel.cli import demo, main
 demo.ONE_TEXT = demo.ONE_TEXT._replace(sample_ids=4)
 """
-"""What takes seconds: torch, its compiler for the optimizers, and our own modules."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
-def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, monkeypatch):
+def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, commands, monkeypatch):
     """Killed at moments of every stage; nothing temporary stays, and the run is that of a demo that nothing stopped."""
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_bytes(text[:12_000])
     line = ["--vocab", "400", "--budget", "tokens=512", "--threads", "1", "--quiet"]
-    with dying_commands(IMPORTS, ["fsync"]) as run:
+    with dying_commands(IMPORTS, ["fsync"], commands=commands) as run:
         code, err = run(tmp_path, ["demo", "text.txt", "-o", "whole", *line])
         assert code == 0, err
         syncs = int(err.split("calls ")[1])

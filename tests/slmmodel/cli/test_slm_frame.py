@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -51,6 +52,28 @@ def run_process(*arguments: object, without: tuple[str, ...] = ("torch",)) -> su
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+LINES = """
+import io, json, sys
+from slmmodel.cli import main
+for line in json.loads(sys.argv[1]):
+    streams = sys.stdout, sys.stderr = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    status = main(line)
+    out, err = (stream.buffer.getvalue().decode() for stream in streams)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    assert "torch" not in sys.modules, line
+    print(json.dumps([status, out, err]))
+"""
+
+
+def run_without_torch(lines: list[list[str]]) -> list[tuple[int, str, str]]:
+    """Exit status, stdout and stderr of commands, one after another in a process that fails where one imports torch."""
+    done = subprocess.run(
+        [sys.executable, "-c", LINES, json.dumps(lines)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+
 def test_help_needs_nothing_and_no_time():
     began = time.perf_counter()
     done = run_process("--help", without=("numpy", "torch", "slmtok._native", "pydantic", "rich"))
@@ -58,13 +81,12 @@ def test_help_needs_nothing_and_no_time():
     assert time.perf_counter() - began < 5.0, "half a second is meant; machines that run tests are busy"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_exists_and_has_help_without_torch(name):
-    done = run_process(name, "--help")
-    assert done.returncode == 0, done.stderr
-    assert f"slm {name}" in done.stdout
-    command = APP.command(name)
-    assert command.help and command.name == name
+def test_every_command_exists_and_has_help_without_torch():
+    ran = run_without_torch([[name, "--help"] for name in COMMANDS])
+    for name, (code, out, err) in zip(COMMANDS, ran, strict=True):
+        assert code == 0 and f"slm {name}" in out, err
+        command = APP.command(name)
+        assert command.help and command.name == name
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -77,25 +99,21 @@ def test_flags_are_frozen(name):
     assert sorted([*frozen["every command"], *frozen[name]]) == sorted([*flags, *arguments])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_wrong_settings_are_reported_before_torch_is_loaded():
+    wrong = [
         ["--budget", "weeks=2"],
         ["--set", "optim.lr_rate=1"],
         ["--set", "optim.lr=fast"],
         ["--set", "run.precision=fp8"],
         ["--precision", "fp8"],
         ["--preset", "cpu-demi"],
-    ],
-)
-def test_wrong_settings_are_reported_before_torch_is_loaded(options):
-    done = run_process("train", ROOT, "-t", "tok.json", *options)
-    assert done.returncode == 2 and done.stderr.startswith("error: "), done.stderr
+    ]
+    for code, _, err in run_without_torch([["train", str(ROOT), "-t", "tok.json", *options] for options in wrong]):
+        assert code == 2 and err.startswith("error: "), err
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_wrong_names_are_reported_before_torch_is_loaded():
+    lines = [
         ["bench", "--preset", "cpu-demi"],
         ["info", "cpu-dmo"],
         ["sample", "none", "--prompt", "x"],
@@ -107,11 +125,9 @@ def test_wrong_settings_are_reported_before_torch_is_loaded(options):
         ["export", "none", "-o", "x"],
         ["batches", "none"],
         ["doctor", "none"],
-    ],
-)
-def test_wrong_names_are_reported_before_torch_is_loaded(line):
-    done = run_process(*line)
-    assert done.returncode in (1, 2) and done.stderr.startswith("error: "), done.stderr
+    ]
+    for code, _, err in run_without_torch(lines):
+        assert code in (1, 2) and err.startswith("error: "), err
 
 
 def test_a_misspelt_preset_of_info(slm):

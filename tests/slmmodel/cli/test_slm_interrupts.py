@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
@@ -18,30 +19,32 @@ MAX_SECONDS = 3.0
 SIZES = "model.d_model=16 model.n_layers=1 model.n_heads=2 model.n_kv_heads=1 model.d_ff=16 model.seq_len=64"
 SETTINGS = [part for one in f"{SIZES} run.batch_tokens=512 run.threads=1".split() for part in ("--set", one)]
 TRAIN = ["train", "data", "--preset", "cpu-demo", "--budget", "steps=1000000", *SETTINGS]
+COMPUTED_SECONDS = 0.5
+"""Behind which the signal is sent: a command has then begun with what takes minutes."""
 COMMANDS = {
-    "importing": (["sample", "run", "the"], 0.5),
+    "importing": (["sample", "run", "the"], None),
     "training": ([*TRAIN, "-o", "a"], "a/heartbeat.json"),
     "training, saving each step": ([*TRAIN, "-o", "b", "--set", "run.save_every=1"], "b/heartbeat.json"),
     "training, scoring each step": ([*TRAIN, "-o", "c", "--set", "run.eval_every=1"], "c/heartbeat.json"),
-    "waiting for a line": (["chat", "run"], 2.0),
-    "scoring": (["eval", "run", "--on", "big.txt", "--no-baselines"], 2.0),
-    "comparing pairs": (["pairs", "run", "pairs.jsonl", "--threads", "1"], 2.0),
-    "learning a task": (["probe", "run", "--steps", "1000000", "--threads", "1"], 2.0),
-    "measuring an arm": (["ablate", "data", "data", "--cpu", *TRAIN[2:], "-o", "d"], 2.0),
+    "waiting for a line": (["chat", "run"], None),
+    "scoring": (["eval", "run", "--on", "big.txt", "--no-baselines"], ""),
+    "comparing pairs": (["pairs", "run", "pairs.jsonl", "--threads", "1"], ""),
+    "learning a task": (["probe", "run", "--steps", "1000000", "--threads", "1"], ""),
+    "measuring an arm": (["ablate", "data", "data", "--cpu", *TRAIN[2:], "-o", "d"], ""),
     "training an arm": (["ablate", "data", "data", "--cpu", *TRAIN[2:], "-o", "e"], "e/runs/*/heartbeat.json"),
 }
-"""Commands that take minutes, and after how many seconds the signal is sent, or behind which file. All but the first
-start with torch imported."""
+"""Commands that take minutes, and a file that is there before the signal is sent; None: a command that waits, or that
+still imports. All but the first start with torch imported."""
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sends signals, reads /proc")
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory, commands: Mapping[str, str]) -> Path:
-    folder = tmp_path_factory.mktemp("interrupts")
+    folder = tmp_path_factory.mktemp("interrupts").resolve()
     line = "the cat sat on the mat and the rat ran to the hat\n"
     (folder / "c.txt").write_text(line * 2000, encoding="utf-8")
-    (folder / "big.txt").write_text(line * 400_000, encoding="utf-8")
+    (folder / "big.txt").write_text(line * 100_000, encoding="utf-8")
     pair = '{"sentence_good": "the cat sat", "sentence_bad": "sat the cat"}\n'
     (folder / "pairs.jsonl").write_text(pair * 100_000, encoding="utf-8")
     for argv in (
@@ -53,17 +56,28 @@ def files(tmp_path_factory: pytest.TempPathFactory, commands: Mapping[str, str])
     return folder
 
 
-def wait_for_file(process: subprocess.Popen[bytes], folder: Path, pattern: str) -> None:
-    """Waits until a file exists, and a while more."""
-    while process.poll() is None and not any(folder.glob(pattern)):
-        time.sleep(0.1)
-    time.sleep(1)
+def wait_for_work(process: subprocess.Popen[bytes], folder: Path, pattern: str) -> None:
+    """Waits until a file exists, and the command has computed for a while."""
+    while process.poll() is None:
+        if computed_seconds(process, folder) > COMPUTED_SECONDS and (not pattern or any(folder.glob(pattern))):
+            break
+        time.sleep(0.05)
+
+
+def computed_seconds(client: subprocess.Popen[bytes], folder: Path) -> float:
+    """The CPU time of a command, which is the other process in the folder of its client."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if process.name != str(client.pid) and (process / "cwd").readlink() == folder:
+                fields = (process / "stat").read_text().rpartition(")")[2].split()
+                return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(("name", "number"), list(zip(COMMANDS, cycle([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))))
 def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path, commands: Mapping[str, str]) -> None:
-    argv, delay = COMMANDS[name]
+    argv, pattern = COMMANDS[name]
     program = [sys.executable, "-m", "slmmodel"] if name == "importing" else ["slm"]
     ours, theirs = os.pipe()
     process = subprocess.Popen(
@@ -71,10 +85,10 @@ def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path
         cwd=files, env=commands, stdin=ours, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        if isinstance(delay, str):
-            wait_for_file(process, files, delay)
+        if pattern is None:
+            time.sleep(0.5 if name == "importing" else 2.0)
         else:
-            time.sleep(delay)
+            wait_for_work(process, files, pattern)
         assert process.poll() is None, process.communicate()
         begin = time.monotonic()
         process.send_signal(number)

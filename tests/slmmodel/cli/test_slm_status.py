@@ -105,14 +105,11 @@ def test_a_healthy_run(slm, running):
     assert ", training" in ran.out, "the process and what it does"
 
 
-def test_kill_9(slm, data, monkeypatch):
+def test_kill_9(slm, data, commands, tmp_path, monkeypatch):
     """A real process: healthy while it trains, killed after SIGKILL; on another host, once its heartbeat is old."""
     settings = small.settings(data, run__budget__steps=1_000_000, run__save_every=200)
-    code = "import json, sys; from slmmodel.training import heartbeat; heartbeat.INTERVAL = 0.2\n"
-    code += "from slmmodel.trainer import train; train(json.loads(sys.argv[1]), output='run')"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, json.dumps(settings)], env={**os.environ, "PYTHONPATH": str(ROOT)}
-    ) as process:
+    sets = [f"--set={name}={value}" for name, value in settings.items() if name != "data.train"]
+    with subprocess.Popen(["slm", "train", data, *sets, "--quiet"], cwd=tmp_path, env=commands) as process:
         try:
             deadline = time.monotonic() + 120
             found = {"step": 0}
@@ -120,18 +117,20 @@ def test_kill_9(slm, data, monkeypatch):
                 time.sleep(0.1)
                 found = slm("status", "run", "--json").json.get("result") or found
             assert found["verdict"] == "healthy" and found["alive"] and found["checkpoints"] == [200]
-            assert found["heartbeat"]["pid"] == process.pid
+            pid = found["heartbeat"]["pid"]
+            os.kill(pid, signal.SIGKILL)
+            process.wait(60)
         finally:
-            process.send_signal(signal.SIGKILL)
+            process.kill()
     assert process.returncode == -signal.SIGKILL
     ran = slm("status", "run", "--watch", "--every", "0.3s", code=3)
     assert ran.out.count("verdict") == 1, "the lock tells at once"
-    assert f"no sign of process {process.pid} on " in ran.out and "slm resume repeats" in ran.out
+    assert f"no sign of process {pid} on " in ran.out and "slm resume repeats" in ran.out
     beat = heartbeat.read_heartbeat(Path("run"))
     Path("run", heartbeat.FILE).write_text(json.dumps({**beat, "host": "elsewhere"}))
     monkeypatch.setattr(statuses, "MAX_SILENCE", time.time() - beat["time"] + 1.5)
     ran = slm("status", "run", "--watch", "--every", "0.3s", code=3)
-    assert ran.out.count("healthy") >= 2 and f"no sign of process {process.pid} on elsewhere" in ran.out
+    assert ran.out.count("healthy") >= 2 and f"no sign of process {pid} on elsewhere" in ran.out
 
 
 def test_a_sign_from_the_future_is_none_of_life(slm, running):

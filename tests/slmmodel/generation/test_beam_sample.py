@@ -95,8 +95,8 @@ def test_equal_to_the_reference(name: str, beams: int, seed: int) -> None:
 
 
 def test_pairs_are_drawn_without_replacement() -> None:
-    """2,000 pairs of first ids, against p(a) p(b) / (1 - p(a)) for a drawn before b: a chi-squared test."""
-    made, n = model("llama", n_vocab=5), 2000
+    """1,000 pairs of first ids, against p(a) p(b) / (1 - p(a)) for a drawn before b: a chi-squared test."""
+    made, n = model("llama", n_vocab=5), 1000
     options = [decoding(seed=seed, beam_sample=2, max_new_tokens=1) for seed in range(n)]
     p = chances(made, PROMPT, options[0])
     expected = {

@@ -6,6 +6,8 @@ sines are rounded to fp32, as tables of rotary positions are.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 GATES = {
@@ -20,10 +22,15 @@ def rms_norm(x, gain):
     return x / np.sqrt(np.mean(x * x, -1, keepdims=True) + 1e-5) * gain
 
 
+@cache
+def cos_sin(position, base, half):
+    angle = position * base ** (-np.arange(half) / half)
+    return [f(angle).astype(np.float32).astype(np.float64) for f in (np.cos, np.sin)]
+
+
 def rotate(x, position, base):
     half = len(x) // 2
-    angle = position * base ** (-np.arange(half) / half)
-    cos, sin = (f(angle).astype(np.float32).astype(np.float64) for f in (np.cos, np.sin))
+    cos, sin = cos_sin(int(position), base, half)
     left, right = x[:half], x[half:]
     return np.concatenate([left * cos - right * sin, right * cos + left * sin])
 
@@ -44,14 +51,13 @@ def attention(x, p, c, documents, positions):
         columns = range(start, min(start + size, len(x)))
         if c["positions"] == "restart":
             positions = np.arange(len(x)) - start
+        keys = {s: [rotate(k[s, group], positions[s], c["rope_base"]) for group in range(n_kv)] for s in columns}
         for t in columns:
+            seen = [s for s in columns if s <= t and documents[s] == documents[t]]
             for head in range(n_heads):
                 group = head // (n_heads // n_kv)
-                seen = [s for s in columns if s <= t and documents[s] == documents[t]]
                 turned = rotate(q[t, head], positions[t], c["rope_base"])
-                scores = np.array([turned @ rotate(k[s, group], positions[s], c["rope_base"]) for s in seen]) / np.sqrt(
-                    h
-                )
+                scores = np.array([turned @ keys[s][group] for s in seen]) / np.sqrt(h)
                 weights = np.exp(scores - scores.max())
                 local = weights @ v[seen, group] / weights.sum()
                 feature = phi(q[t, head])

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import small
 import torch
+from forked_commands import PYTHON
 
 from slmmodel import distributed
 from slmmodel.checkpoint import RunFolder
@@ -84,7 +85,7 @@ def start(
     script = folder / "script.py"
     script.write_text(SCRIPT)
     return subprocess.Popen(
-        ["torchrun", *options, "--no-python", "run-script", str(script), json.dumps(jobs)],
+        ["torchrun", *options, "--no-python", PYTHON, str(script), json.dumps(jobs)],
         cwd=ROOT,
         env={**env, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 import random
 from collections import Counter, defaultdict
@@ -60,6 +61,12 @@ def test_text_is_used_up_to_a_limit() -> None:
     found = baselines([b"once upon a time " * 20], [b"once upon a time"])
     assert found["bytes"] == 16
     assert found["xz"]["after_train"] < found["xz"]["alone"]  # type: ignore[index]  # a dict
+
+
+def test_xz_compresses_as_its_preset_9() -> None:
+    text = " ".join(map(str, range(30_000))).encode()
+    found: dict[str, Any] = baselines([text], [text[::-1]])
+    assert found["xz"]["alone"] == 8 * len(lzma.compress(text[::-1], preset=9)) / len(text)
 
 
 @pytest.mark.shared
