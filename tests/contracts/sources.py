@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,9 +34,8 @@ def library() -> list[Path]:
     return files(*PACKAGES, suffix=".py")
 
 
-@cache
 def tree(path: Path) -> ast.Module:
-    """The syntax tree of a Python file."""
+    """The syntax tree of a Python file. Not cached: with all trees alive a full garbage collection takes a second."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 

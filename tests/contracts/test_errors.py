@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import Any
 
 from sources import files, library, name, tree
@@ -59,29 +60,45 @@ def test_errors_of_both_packages_have_the_same_parts() -> None:
         assert error.fix == "use vocab_size=300, or less" and len(error.parts["fix"]) == 3
 
 
-def test_every_error_has_a_remedy() -> None:
-    """Each call of an error class in the packages has the keyword `fix`."""
-    classes = {error.__name__ for error in (*ERRORS, *MODEL_ERRORS)} - WITHOUT_FIX
-    missing = [
-        f"{name(path)}:{node.lineno}"
-        for path in library()
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Call)
+def _without_fix(node: ast.AST, classes: set[str]) -> bool:
+    """Whether it is a call of one of these error classes without the keyword `fix`."""
+    return (
+        isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in classes
         and not any(keyword.arg == "fix" for keyword in node.keywords)
-    ]
-    assert missing == []
+    )
+
+
+def _installs(node: ast.AST) -> bool:
+    """Whether it is a text that installs slmtok from an index."""
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and ("slmtok[" in node.value or "pip install slmtok" in node.value)
+    )
+
+
+@cache
+def _faults_of_the_library() -> tuple[list[str], list[str]]:
+    """Where the packages raise an error without a remedy, and where they install from an index; one pass for both."""
+    classes = {error.__name__ for error in (*ERRORS, *MODEL_ERRORS)} - WITHOUT_FIX
+    missing: list[str] = []
+    wrong: list[str] = []
+    for path in library():
+        for node in ast.walk(tree(path)):
+            if _without_fix(node, classes):
+                missing.append(f"{name(path)}:{node.lineno}")
+            elif _installs(node):
+                wrong.append(f"{name(path)}:{node.lineno}")
+    return missing, wrong
+
+
+def test_every_error_has_a_remedy() -> None:
+    """Each call of an error class in the packages has the keyword `fix`."""
+    assert _faults_of_the_library()[0] == []
 
 
 def test_no_text_installs_slmtok_from_an_index() -> None:
     """It is not published: a message names a command that works with a wheel and in a checkout."""
-    wrong = [
-        f"{name(path)}:{node.lineno}"
-        for path in library()
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and ("slmtok[" in node.value or "pip install slmtok" in node.value)
-    ]
-    assert wrong == []
+    assert _faults_of_the_library()[1] == []

@@ -12,6 +12,8 @@ from pathlib import Path
 from sources import ROOT, files, library, name, tree
 
 NEVER_CALLED = {"eval", "exec", "compile", "__import__", "breakpoint"}
+# A file without one of these words, other than as an attribute, calls none of them and need not be parsed.
+_WORD = re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(NEVER_CALLED))})\b")
 # Folders of one machine: a file that names one works only there.
 MACHINE = re.compile(r"(?<![\w/.])/(?:home|root|Users|work|mnt)/\w+")
 TEXT = (".py", ".pyi", ".rs", ".toml", ".md", ".txt", ".sh", ".yaml", ".tsv")
@@ -21,6 +23,7 @@ def test_nothing_runs_data_as_code() -> None:
     calls = [
         f"{name(path)}:{node.lineno} {node.func.id}"
         for path in library()
+        if _WORD.search(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NEVER_CALLED
     ]

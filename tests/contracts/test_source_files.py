@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from sources import files, library, name, tree
@@ -30,10 +31,16 @@ LARGE_FUNCTIONS = {
 _RUST_FN = re.compile(r"^(\s*)(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)")
 
 
-def _python_functions(path: Path) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree(path)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+@cache
+def _python(path: Path) -> tuple[bool, list[tuple[str, int]]]:
+    """Whether a file has a docstring, and the lines of its functions: each file is parsed once."""
+    module = tree(path)
+    functions = [
+        (node.name, (node.end_lineno or node.lineno) - node.lineno + 1)
+        for node in ast.walk(module)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    return ast.get_docstring(module) is not None, functions
 
 
 def _rust_functions(path: Path) -> Iterator[tuple[str, int]]:
@@ -58,7 +65,7 @@ def _large_files() -> dict[str, int]:
 def _large_functions() -> dict[str, int]:
     found: dict[str, int] = {}
     for path in PYTHON + RUST:
-        functions = _rust_functions(path) if path.suffix == ".rs" else _python_functions(path)
+        functions = _rust_functions(path) if path.suffix == ".rs" else _python(path)[1]
         limit = KERNEL_LINES if name(path).startswith(KERNELS) else FUNCTION_LINES
         found |= {f"{name(path)}::{function}": lines for function, lines in functions if lines > limit}
     return found
@@ -78,7 +85,7 @@ def test_functions_are_small() -> None:
 
 def test_python_files_open_with_a_docstring() -> None:
     """Empty files are allowed in tests alone."""
-    assert [name(path) for path in PYTHON if path.stat().st_size and not ast.get_docstring(tree(path))] == []
+    assert [name(path) for path in PYTHON if path.stat().st_size and not _python(path)[0]] == []
     assert [name(path) for path in library() if not path.stat().st_size] == []
 
 

@@ -175,10 +175,11 @@ def test_every_flipped_byte_is_refused() -> None:
             slmtok.Tokenizer.from_bytes(bytes(data), source="flipped.json")
 
 
-def test_size_limit_comes_before_parsing(tmp_path: Path) -> None:
+def test_size_limit_comes_before_parsing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MAX_FILE_BYTES, "tokenizer file", 1 << 20)
     path = tmp_path / "big.json"
     with path.open("wb") as file:
-        file.truncate(MAX_FILE_BYTES["tokenizer file"] + 10)
+        file.truncate((1 << 20) + 10)
     with pytest.raises(errors.CorruptFile, match="too large for a tokenizer file"):
         slmtok.load(path)
 

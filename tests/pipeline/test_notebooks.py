@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,18 +31,40 @@ def test_outputs_are_stripped(path: Path) -> None:
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
 
 
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One kernel for all notebooks: starting it and importing torch takes longer than most of them."""
+    from jupyter_client.manager import KernelManager
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        manager = KernelManager(kernel_name="python3")
+        manager.start_kernel(cwd=str(tmp_path_factory.mktemp("notebooks")))
+        try:
+            yield manager
+        finally:
+            manager.shutdown_kernel(now=True)
+            manager.cleanup_resources()
+
+
 @pytest.mark.slow
 # The kernel is another process, which talks to this one through sockets of the machine.
 @pytest.mark.cluster
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_runs(path: Path, tmp_path: Path, kernel: Any) -> None:
     import nbformat
     from nbclient import NotebookClient
 
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / ".ipython"))
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    # Without the names and the files of the notebook before.
+    fresh = nbformat.v4.new_code_cell(f"%reset -f\nimport os\nos.chdir({str(tmp_path)!r})\ndel os")
+    notebook.cells.insert(0, fresh)
+    client = NotebookClient(notebook, km=kernel, timeout=SECONDS)
+    try:
+        client.execute()
+    finally:
+        client.kc.stop_channels()
     printed = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
     assert printed and "error:" not in printed, printed

@@ -41,9 +41,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bin(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` folder of an environment with the wheel and its dependencies alone."""
     folder = tmp_path_factory.mktemp("empty")
-    venv.create(folder, with_pip=True)
+    venv.create(folder, with_pip=False)
     commands = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    run(commands / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=folder)
+    # The pip of the tests, for that environment: unpacking another one takes longer than the installation.
+    pip = (sys.executable, "-m", "pip", "--python", commands / "python")
+    run(*pip, "install", "--quiet", "--disable-pip-version-check", wheel, cwd=folder)
     return commands
 
 

@@ -18,6 +18,8 @@ PATIENCE = {
     "RAY_memory_monitor_refresh_ms": "0",
 }
 """Settings of Ray, whose own are for machines that run nothing else."""
+HEAD_OPTIONS = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+"""Without the processes for pages, for logs of workers and for the scaling of a cluster."""
 STARTS = 3
 """Attempts to start the cluster: Ray waits 30 s for a node, and no setting makes it wait longer."""
 
@@ -54,7 +56,7 @@ def cluster() -> Iterator[Any]:
         )
         warnings.simplefilter("ignore")
         ray = pytest.importorskip("ray")
-        head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": MEMORY}
+        head = {"num_cpus": 2, "object_store_memory": MEMORY, **HEAD_OPTIONS}
         nodes = start(head)
         ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
         try:
