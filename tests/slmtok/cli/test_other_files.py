@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -213,6 +214,46 @@ def test_all_tokenizers_among_the_texts_are_left_out_at_once(slmtok, here: Path)
     fix = fix_of(slmtok(*line))
     assert fix == "--exclude a.json --exclude b.json --exclude c.lock leave them out"
     assert slmtok(*line, *fix.removesuffix(" leave them out").split()).code == 0
+
+
+def options_of(fix: str) -> list[str]:
+    """The options at the beginning of a fix."""
+    return shlex.split(re.split(r" leaves? (?:it|them|its folder) out", fix)[0])
+
+
+def test_a_fix_leaves_out_all_that_is_no_text_and_no_text(slmtok, here: Path) -> None:
+    folder = Path("mixed")
+    (folder / "run/checkpoints/step-1").mkdir(parents=True)
+    for name in ("config.yaml", "fingerprint.json", "SHA256SUMS"):
+        (folder / "run" / name).write_text("{}")
+    header = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    tensors = len(header).to_bytes(8, "little") + header + bytes(4)
+    for name in ("model.safetensors", "run/checkpoints/step-1/model.safetensors"):
+        (folder / name).write_bytes(tensors)
+    for name in ("tok.json", "run/tok.json"):
+        (folder / name).write_bytes(Path("tok.json").read_bytes())
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "b.txt").write_bytes(bytes(range(256)) * 4)
+    line = ["count", "mixed", "--force", "-o", "mixed.counts"]
+    fix = fix_of(slmtok(*line))
+    assert fix == ("--exclude 'run/**' --exclude tok.json --exclude b.txt --exclude '*.safetensors' leave them out"), (
+        fix
+    )
+    assert slmtok(*line, *options_of(fix)).code == 0
+    (folder / "tok.json").unlink()
+    (folder / "c.txt").write_text(TEXT, encoding="utf-16")
+    fix = fix_of(slmtok(*line, "--exclude", "run/**"))
+    assert fix.startswith("--exclude b.txt --exclude '*.safetensors' leave them out, and for 'mixed/c.txt': python -c ")
+    (folder / "more").mkdir()
+    (folder / "more/b.txt").write_text(TEXT)
+    fix = fix_of(slmtok(*line, "--exclude", "run/**", "--exclude", "c.txt", "--exclude", "*.safetensors"))
+    assert fix.startswith("--exclude mixed/b.txt, or "), fix
+    (folder / "a.txt").unlink()
+    fix = fix_of(slmtok(*line, "--exclude", "run/**", "--exclude", "more/*"))
+    assert fix == (
+        "--exclude b.txt --exclude '*.safetensors' leave them out, and for 'mixed/c.txt': "
+        "--encoding utf-16, or --format text to read its bytes as they are"
+    ), fix
 
 
 def test_a_corpus_is_counted_and_not_described(slmtok, here: Path) -> None:
