@@ -56,6 +56,8 @@ LINES = {
     "train data all -o new": "slm train data -o new; there is no file or folder 'all'",
     "report --on run -o page.html": "slm report run -o page.html",
     "passkey run --samples 1e12": "--samples 10, as without it",
+    "ablate data data --match vocab": "--match bytes, or --match flops, or --match params, or --match body-params"
+    ", or --match tokens, or --match time",
     "ablate data data --seeds 1e6": "--seeds 3, as without it",
     # An output among the inputs.
     "train data run": "slm train data -o run-2",
