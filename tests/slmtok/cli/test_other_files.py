@@ -256,6 +256,28 @@ def test_a_fix_leaves_out_all_that_is_no_text_and_no_text(slmtok, here: Path) ->
     ), fix
 
 
+def test_a_text_larger_than_a_page_is_not_sent_to_one(slmtok, here: Path) -> None:
+    Path("large.txt").write_bytes(b"a" * ((1 << 20) + 1))
+    ran = slmtok("view", "large.txt", "-o", "v.html")
+    assert "; 1,048,576 bytes of text on a page\n" in ran.err
+    assert slmtok(*shlex.split(fix_of(ran))[1:]).code == 0
+
+
+def test_a_list_of_tokens_is_no_corpus_and_text_is_no_json(slmtok, here: Path) -> None:
+    Path("list.json").write_text(slmtok("vocab", "tok.json").out)
+    ran = slmtok("info", "list.json")
+    assert "list.json is the list of tokens that slmtok vocab prints, not " in ran.err
+    assert fix_of(ran).startswith("slmtok info TOK describes")
+    Path("prose.json").write_text(TEXT)
+    fix = fix_of(slmtok("info", "prose.json")).partition(" counts its")[0]
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+
+
+def test_a_tokenizer_of_slmtok_needs_no_import(slmtok, here: Path) -> None:
+    fix = fix_of(slmtok("import", "data/vocab.json", "-o", "x.json"))
+    assert fix == f"use the tokenizer of slmtok beside it, which needs no import: {Path('data/tok.json')}"
+
+
 def test_a_corpus_is_counted_and_not_described(slmtok, here: Path) -> None:
     Path("c.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
     Path("d.jsonl").write_text('{"text": "the cat"}\n')
