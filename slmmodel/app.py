@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant
-from slmmodel.decoding_options import check_options, for_each
+from slmmodel.decoding_options import check_options, for_each, repeats_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
 from slmmodel.notebook import html_table
@@ -106,7 +106,9 @@ class TextRun:
         check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own}, self._opened)
         given = {"choices": choices or None, "regex": regex or None, **options}
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256)
-        ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=meant, assistant=assistant, **given))
+        with repeats_options(given) as repeated:
+            words = written_keywords(max_new_tokens=meant, assistant=assistant, **repeated)
+            ids = self._ids("prompt", prompt, words)
         overflow, n_new = str(options.get("overflow", "stop")), 256 if meant is None else meant
         refuse_long(self.run.model, len(ids), n_new, overflow, self._end_of_prompt)
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):

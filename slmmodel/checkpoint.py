@@ -34,7 +34,6 @@ from slmmodel.errors import (
     SlmmodelError,
     Unreadable,
     UnsupportedFormat,
-    suggestion,
 )
 from slmmodel.files import (
     PART,
@@ -69,6 +68,7 @@ from slmmodel.run_entries import (
     TOKENIZER,
     TRAIN_STATE,
     VOCAB,
+    run_meant,
 )
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex, first_data
 from slmmodel.sums import MAX_CONFIG_BYTES, largest_size
@@ -185,7 +185,7 @@ class RunFolder:
             fix = "if it is a run, fetch it first, and name the copy"
         elif not os.path.exists(self.path):  # noqa: PTH110
             fact, where, limit = f"no folder {shown}", place_of_missing(self.path), near
-            fix = fix or ((meant := suggestion(name, runs_in(folder), cutoff=0.6)) and f"name {meant!r}")
+            fix = fix or ((meant := run_meant(name, runs_in(folder))) and f"name {meant!r}")
         elif self.path.is_file():
             fact, where, limit = f"{shown} is {what}, not a run folder" if what else fact, "it is a file", near
         elif not name:

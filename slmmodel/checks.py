@@ -11,6 +11,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 
 from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType
@@ -83,7 +84,13 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
 def place_of_missing(path: str | os.PathLike[str]) -> str:
     """Where a path does not exist, for an error: its folder, or the first folder of it that does not exist either."""
     lost = [each for each in Path(path).parents if not os.path.isdir(each)]  # noqa: PTH112
-    return f"there is no folder {str(lost[-1])!r}" if lost else str(Path(path).parent)
+    if lost:
+        return f"there is no folder {str(lost[-1])!r}"
+    folder = Path(path).parent
+    with suppress(OSError):
+        # A working folder that was removed has no path.
+        return str(folder) if folder.parts else f"the working folder {folder.absolute()}"
+    return str(folder)
 
 
 def similar_name(path: str | os.PathLike[str]) -> str | None:

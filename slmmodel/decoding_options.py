@@ -5,7 +5,8 @@ torch is not imported, so wrong options are reported before it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
@@ -165,6 +166,33 @@ class DecodingOptions(SamplingOptions):
     overflow: Literal["stop", "slide"] = option(
         "stop", "At the end of the context: stop, or continue from its last half."
     )
+
+
+@contextmanager
+def repeats_options(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The options of a call of `generate`, for a fix that repeats them, each wrong value replaced by that of its fix.
+
+    An error of another argument says within what limits these are.
+    """
+    found, wrong = dict(options), []
+    for _ in options:
+        try:
+            DecodingOptions(**{name: value for name, value in found.items() if name in _REPEATED})
+            break
+        except OptionError as error:
+            name, fix = str(error.fields["option"]).removeprefix("--").replace("-", "_"), error.parts["fix"]
+            found.pop(name, None)
+            found |= {part.name: part.value for part in fix or () if isinstance(part, Argument)}
+            wrong.append(f"{error.fact} (limit: {error.limit})")
+    try:
+        yield found
+    except WrongType as error:
+        error.limit = error.limit or "; ".join(wrong) or None
+        raise
+
+
+_REPEATED = DecodingOptions.model_fields.keys() - {"choices", "constraint", "max_new_tokens", "overflow"}
+"""Options that text and ids have in common, and that are given as they are."""
 
 
 def check_options(

@@ -23,7 +23,7 @@ from slmmodel.data import RunData
 from slmmodel.data.opening import name_packed, open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
-from slmmodel.decoding_options import DecodingOptions, check_options, for_each
+from slmmodel.decoding_options import DecodingOptions, check_options, for_each, repeats_options
 from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
@@ -225,8 +225,10 @@ class Run:
         call = {"ids": ids, "max_new_tokens": max_new_tokens, "overflow": overflow, "assistant": assistant}
         check_options(options, ("ids", "assistant", "overflow"), call)
         given = {"overflow": overflow} if overflow != "stop" else {}
-        words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **options)
-        prompt = check_ids(ids, self._of_text("generate", ids, words), f"run.generate({', '.join(['each', *words])})")
+        with repeats_options(options) as repeated:
+            words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **repeated)
+            each = f"run.generate({', '.join(['each', *words])})"
+            prompt = check_ids(ids, self._of_text("generate", ids, words), each)
         prompt = prompt or opening_ids(self.vocab)
         if not prompt:
             fact, fix = "the prompt has no ids", "run.generate(tok.encode_list('Once upon a time'))"

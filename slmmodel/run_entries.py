@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from slmmodel.errors import suggestion
 from slmmodel.files import PART, is_folder, read_file
 from slmmodel.folder_lock import LOCK
 from slmmodel.sums import SUMS
@@ -118,3 +119,20 @@ _FOLDERS: dict[str, Callable[[Path], Iterator[Path]]] = {
 }
 """What commands write into a run folder, beside files, and their content of ours."""
 FOLDERS = tuple(_FOLDERS)
+
+
+def run_above(path: str) -> str | None:
+    """The run of this relative path from a folder above the working folder; None where there is none."""
+    places = [] if os.path.isabs(path) else [Path(*[".."] * n_up, path) for n_up in range(1, _MAX_UP + 1)]  # noqa: PTH117
+    # False also for names that the system refuses.
+    found = (str(each) for each in places if all(os.path.isfile(each / name) for name in (SUMS, CONFIG)))  # noqa: PTH113
+    return next(found, None)
+
+
+_MAX_UP = 3
+"""Folders above the working folder in which a run is looked for."""
+
+
+def run_meant(path: str, runs: Iterable[str]) -> str | None:
+    """The one of some runs that a path misspells, or the run that it is above the working folder; else None."""
+    return suggestion(path, runs, cutoff=0.6) or run_above(path)

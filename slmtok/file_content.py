@@ -44,12 +44,14 @@ SQLITE = Content("an SQLite database")
 _PICKLE = Content("a pickle")
 _NUMPY, _INTEGERS = Content("a numpy array"), Content("a numpy array", integers=True)
 _NUMPY_OF_INTEGERS = re.compile(rb"\x93NUMPY.{2,8}\{'descr': '[<>|=][iu]", re.DOTALL)
-CHECKPOINT = Content("a checkpoint of PyTorch", "name the text")
+NAME_THE_TEXT = "name the text"
+"""The remedy for a file of which nothing makes text."""
+CHECKPOINT = Content("a checkpoint of PyTorch", NAME_THE_TEXT)
 _TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
 """`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
 _SAFETENSORS = re.compile(rb".{5}\0{3}\{[\" ]", re.DOTALL)
 """The length of the header in 8 bytes, and its JSON. The length may begin as a pickle does."""
-_TENSORS = Content("a file of tensors (safetensors)", "name the text")
+_TENSORS = Content("a file of tensors (safetensors)", NAME_THE_TEXT)
 _MAGIC_NUMBERS = {
     b"\x7fELF": Content("an ELF program"),
     b"MZ\x90\0": Content("a Windows program"),

@@ -142,10 +142,10 @@ def is_hugging_face_model(folder: str | Path) -> bool:
     return (Path(folder) / "config.json").is_file() and any((Path(folder) / name).is_file() for name in names)
 
 
-def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> WrongFormat | None:
+def wrong_kind(path: str, kind: str, wanted: str, suffix: str, remedy: str | None = None) -> WrongFormat | None:
     """The error for a sound file of another kind where `wanted` (`tokenizer file`) is meant; None for unknown kinds.
 
-    The fix names the file of that suffix beside it, where there is one.
+    The fix names the file of that suffix beside it, where there is one; `remedy` stands before its name.
     """
     if kind not in NAMES:
         return None
@@ -156,6 +156,6 @@ def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> WrongFormat | 
     return WrongFormat(
         f"{path} is {NAMES[kind]}, not {noun}",
         where=path,
-        fix=f"name the {wanted} beside it: {near}" if near else _MAKERS.get(wanted, f"name {noun}"),
+        fix=f"{remedy or f'name the {wanted} beside it'}: {near}" if near else _MAKERS.get(wanted, f"name {noun}"),
         path=path,
     )

@@ -124,14 +124,37 @@ def prompt_meant(value: str) -> str:
     return prompt_of(name) if name != value and os.path.isfile(name) else f"--prompt {shlex.quote(value)}"  # noqa: PTH113
 
 
-def notes_on_prompt(text: str | None) -> tuple[str, ...]:
-    """A remark on a prompt that is also the name of a run, or of a file that other tools read from `@FILE`."""
+def notes_on_prompt(text: str | None, context: RunContext | None = None) -> tuple[str, ...]:
+    """A remark on a prompt that is also the name of a run, or of a file that other tools read from `@FILE`.
+
+    context: of the run that continues it, whose specials the prompt may spell.
+    """
+    if text and context and (note := _note_on_special(text, context)):
+        return (note,)
     name = _FILE_PREFIX.sub("", text or "")
     if text and os.path.isdir(text) and is_run(text):  # noqa: PTH112
         return (f"{text!r} is also a run; the prompt is its name: slm sample {shlex.quote(text)} samples from the run",)
     if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
         return ()
     return (f"{name!r} is also a file; the prompt is its name: {prompt_of(name)} continues its text",)
+
+
+def _note_on_special(text: str, context: RunContext) -> str | None:
+    """A remark on the first spelling in a prompt of a special that the vocabulary has, also of another tool."""
+    from slmmodel.run import opening_ids
+    from slmtok.specials import SPELLING, spellings_meant
+
+    if context.text is None:
+        return None
+    own = {token.text: token.role for token in context.text.tokenizer.specials.tokens}
+    ids = context.vocab.specials
+    for spelling in dict.fromkeys(SPELLING.findall(text)):
+        role = own.get(spelling) or next(iter(spellings_meant([spelling])))
+        if role in ids:
+            opening = [each for each, id in ids.items() if id in opening_ids(context.vocab)]
+            begins = f"; a text begins with {' '.join(opening)} already" * bool(opening)
+            return f"the prompt has {spelling!r}, read as text{begins}; --ids takes special ids: {role} is {ids[role]}"
+    return None
 
 
 def check_prompt(text: str | None, ids: str | None) -> list[int] | None:

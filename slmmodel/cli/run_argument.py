@@ -22,7 +22,7 @@ from slmmodel.cli.environment import check_environment
 from slmmodel.errors import SlmmodelError
 from slmmodel.files import new_name
 from slmmodel.models.presets import PRESETS, nearest_in_size
-from slmmodel.run_entries import CHECKPOINTS, CONFIG
+from slmmodel.run_entries import CHECKPOINTS, CONFIG, run_above
 from slmmodel.sizes import parse_count
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
@@ -107,6 +107,7 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
         raise given.not_a_run(path, fix=command_line(ctx, words))
     near = matched[:1] or get_close_matches(path, known, n=1)
     run = near[0] if near else str(folder / "run") if str(folder / "run") in known else next(iter(known), None)
+    run = run or run_above(path)
     # A run in another place makes it a wrong command line, not a run that is missing.
     option = "run" if os.path.exists(path) and run_among(words) else None  # noqa: PTH110
     what = NAMES.get(kind_of_file(path))

@@ -144,7 +144,7 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
         outcome = job.assisted(assistant.model)
     else:
         outcome = job.draw() if method is None else job.search(method)
-    return outcome._replace(warnings=(*notes_on_prompt(prompt), *outcome.warnings))
+    return outcome._replace(warnings=(*notes_on_prompt(prompt, context), *outcome.warnings))
 
 
 def _one_prompt(command: str, text: str | None, prompt: str | None) -> str | None:
@@ -411,4 +411,4 @@ def logprobs(run: str, text: str | None, prompt: str | None, ids: str | None, to
         share = f"{len(rows)} of {len(logp):,} ids have {100 * mass:.1f} % of the probability"
         write_text("\n".join([*lines, f"{share}; entropy {entropy:.3f} nats\n"]))
 
-    return Outcome(result, show, warnings=notes_on_prompt(prompt))
+    return Outcome(result, show, warnings=notes_on_prompt(prompt, context))

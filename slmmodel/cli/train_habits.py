@@ -33,7 +33,7 @@ from slmmodel.sizes import parse_count, parse_share
 from slmtok.cli.arguments import OUTPUT_FLAGS, value_after, without_options
 from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import Habit, instead
-from slmtok.file_kinds import is_run
+from slmtok.file_kinds import has_manifest, is_run
 from slmtok.foreign_options import DIVIDING_SHARES, VALIDATION_FILES
 from slmtok.options import ReadOptions, option_specs
 
@@ -166,6 +166,22 @@ def several_data(command: str, data: Sequence[str], arguments: Sequence[str]) ->
     return shlex.join(["slm", *words])
 
 
+_OF_VALIDATION = re.compile(r"(?<![a-z])(val(id(ation)?)?|dev|test)|(val|valid|dev|test)(?![a-z])")
+"""In the name of data that one does not train on."""
+
+
+def _with_validation(data: Sequence[str], arguments: Sequence[str]) -> str | None:
+    """`slm train` with the second of two data for validation; None for more, for one twice, and beside `--val`.
+
+    Both are packed, or both are text.
+    """
+    is_given = any(word.partition("=")[0] == "--val" or word.startswith("data.val") for word in arguments)
+    if len(data) != 2 or is_given or Path(data[0]).samefile(data[1]) or len({*map(has_manifest, data)}) > 1:
+        return None
+    at = len(arguments) - 1 - [*arguments][::-1].index(data[1])
+    return shlex.join(["slm", "train", *arguments[:at], "--val", *arguments[at:]])
+
+
 NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
 """Options whose value may be the name of the data."""
 
@@ -209,7 +225,12 @@ def _assigned(command: str) -> Habit:
                 return shlex.join(["slm", command, *folders, *rest])
             data, given = folders, [*folders, *rest]
         if len(data) > 1:
-            return several_data(command, data, given)
+            mixed, validated = several_data(command, data, given), _with_validation(data, given)
+            if validated is None:
+                return mixed
+            if _OF_VALIDATION.search(Path(data[1]).stem.lower()):
+                return f"{validated}; {mixed} trains on both"
+            return f"{mixed}; {validated} validates on {shlex.quote(data[1])}"
         return shlex.join(["slm", command, *named]) if named else ""
 
     return with_set

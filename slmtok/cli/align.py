@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,9 +18,9 @@ from slmtok.cli.files import check_is_file, check_output, names_tokenizer, read_
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
-from slmtok.errors import OptionError
+from slmtok.errors import MissingInput, OptionError
 from slmtok.file_kinds import LOSSES, is_run, kind_of_file
-from slmtok.files import free_name
+from slmtok.files import free_name, similar_file
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
@@ -66,7 +67,8 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
         check_is_file(output)
         check_output(output, inputs=[a, b, *on], force=force)
     _refuse_runs(a, b, on, read)
-    first, second = read_losses(a), read_losses(b)
+    with _score_missing(a, b, on):
+        first, second = read_losses(a), read_losses(b)
     texts = read_texts(text_files(on, read), read)
     found, mapped = Alignment(), list[list[Segment]]()
     room = MAX_MAP_BYTES if output is not None else -1
@@ -109,6 +111,18 @@ def _refuse_runs(a: str, b: str, on: Sequence[str], read: ReadOptions) -> None:
 
 
 @contextmanager
+def _score_missing(a: str, b: str, on: Sequence[str]) -> Iterator[None]:
+    """Names the commands that write losses in the error for those which do not exist."""
+    try:
+        yield
+    except MissingInput as error:
+        missing = [path for path in (a, b) if path.endswith(".losses") and not Path(path).exists()]
+        if error.fields["path"] in missing and similar_file(str(error.fields["path"])) is None:
+            error.fix = _scoring_line([a, b], missing, on)
+        raise
+
+
+@contextmanager
 def _score_both(a: str, b: str, on: Sequence[str]) -> Iterator[None]:
     """Names the commands that score both models on the text in the error for losses of other documents."""
     try:
@@ -132,8 +146,10 @@ def _scoring_line(paths: Sequence[str], scored: Sequence[str], on: Sequence[str]
     for path in dict.fromkeys(paths):
         files[path] = path
         if path in scored:
-            files[path] = free_name(f"{path.rstrip('/').removesuffix('.losses')}.losses")
-            lines.append(["slm", "eval", path if is_run(path) else "RUN", *text, "--losses", files[path]])
+            name = path.rstrip("/").removesuffix(".losses")
+            files[path] = free_name(f"{name}.losses")
+            run = next(filter(is_run, (path, name)), "RUN")
+            lines.append(["slm", "eval", run, *text, "--losses", files[path]])
     lines.append(["slmtok", "align", *(files[path] for path in paths), *text])
     return " && ".join(map(shlex.join, lines))
 

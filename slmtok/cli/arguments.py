@@ -449,7 +449,8 @@ def with_output_named(ctx: click.Context, output: str | None = None) -> str | No
         return None
     output = output or given[-1]
     inputs = [each for each in given if each != output]
-    if output not in given or (output != given[-1] and "." not in output):
+    n_required = sum(param.required for param in positional_params(ctx.command))
+    if output not in given or (output != given[-1] and "." not in output) or len(inputs) < n_required:
         return None
     endings = [os.path.splitext(name)[1] for name in (output, example or output)]  # noqa: PTH122
     if endings[0] != endings[1] or os.path.exists(output) or (example is None and is_misspelt(output)):  # noqa: PTH110

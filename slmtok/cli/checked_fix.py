@@ -113,7 +113,7 @@ def _check_line(error: Any, line: str, program: Program, given: Sequence[str], *
     if sound := _without_blamed(error, given, program):
         error.fix = shlex.join([program.name, *sound])
         return
-    if line.startswith("leave one out: ") and (rest := _without_one(given, program)):
+    if line.startswith("leave one out: ") and (rest := _without_one(given, program) or _absent_both(given, program)):
         error.fix = rest
         return
     named = next((each for each in (program, *others) if line.startswith(f"{each.name} ")), None)
@@ -165,6 +165,15 @@ def _without_one(given: Sequence[str], program: Program) -> str | None:
         if not os.path.exists(word):  # noqa: PTH110
             return f"{shlex.join([program.name, *words])}; there is no file or folder {word!r}"
     return shlex.join([program.name, *sound[0][0]]) if len(sound) == 1 else None
+
+
+def _absent_both(given: Sequence[str], program: Program) -> str | None:
+    """The remedy for several arguments in the place of one, none of which exists; None where one does."""
+    command = _command(given, program)
+    words = list(dict.fromkeys(word for _, word in without_one(given, command))) if command else []
+    if len(words) < 2 or any(map(os.path.exists, words)):
+        return None
+    return f"name one that exists: there is no file or folder {', and none '.join(map(repr, words))}"
 
 
 def _without_unknown(error: Any, given: Sequence[str], program: Program) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -77,6 +78,11 @@ def _is_foreign_tokenizer(file: str) -> bool:
     return looks_like(read_limited(path, "tokenizer.json"))
 
 
+_LISTING = re.compile(rb" +(\d+) +\d+  \S.*\n +\d+ +\d+  \S")
+"""Two lines of `slmtok vocab`: id, bytes, token."""
+_OF_LISTING = "slmtok info TOK describes the tokenizer; slmtok vocab TOK --metadata -o FILE writes its vocab.json"
+
+
 def guess(file: str) -> tuple[str, str]:
     """What a file of an unknown kind is, as far as its beginning says, and the command that reads it."""
     head = read_file(file, HEAD_BYTES) if Path(file).is_file() else b""
@@ -88,6 +94,7 @@ def guess(file: str) -> tuple[str, str]:
         (head.startswith(b"\x93NUMPY"), "a numpy array, ", f"slmtok decode {name} -t TOK, where it holds ids"),
         (head.startswith(b'{"ids": ['), "a list of ids, ", f"slmtok prune TOK --ids {name} -o FILE removes them"),
         (head.lstrip()[:9].lower() == b"<!doctype", "a page, ", "open it in a browser"),
+        (_LISTING.match(head), "the list of tokens that slmtok vocab prints, ", _OF_LISTING),
         (is_losses, "losses of slm eval, ", f"slm compare {name} OTHER"),
         (file.endswith(".safetensors"), "weights of a model, ", of_run),
     ):
@@ -108,6 +115,9 @@ def guess(file: str) -> tuple[str, str]:
         return f"{foreign.name}, ", foreign.fix
     if Path(file).suffix in (".yaml", ".yml"):
         return "a file of settings, ", f"slm config --check {name} checks one of slm train"
+    if Path(file).suffix == ".json":
+        # By its name it would be read as records.
+        counted = counted.replace(" counts its", " --format text counts its")
     return ("text, ", f"{counted}, bytes and pretokens") if is_text(head) else ("", fix)
 
 

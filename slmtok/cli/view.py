@@ -41,10 +41,12 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
 
     names, text = split_arguments(items, more)
     if not names:
+        file = Path(text or "")
+        is_too_large = file.is_file() and file.stat().st_size > MAX_TEXT_BYTES
         raise OptionError(
             "no tokenizer is named" if text is None else f"{text!r} is a text, and no tokenizer is named",
-            limit=TOKENIZER,
-            fix=_with_tokenizer(text, output),
+            limit=f"{TOKENIZER}; {MAX_TEXT_BYTES:,} bytes of text on a page" if is_too_large else TOKENIZER,
+            fix=_with_tokenizer(None if is_too_large else text, output),
             option="tokenizer",
         )
     check_opens(opens, output)

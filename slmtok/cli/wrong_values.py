@@ -241,7 +241,8 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
     ]
     if others and not suggestion(wrong.value, wrong.names, cutoff=0.85):
         return f"{parameter_name(others[0])} {wrong.value}"
-    if wrong.value and f"--{wrong.value}" in options:
+    # An option of the same name elsewhere may have another meaning.
+    if name == "--output-format" and wrong.value and f"--{wrong.value}" in options:
         return f"--{wrong.value} in its place"
     if foreign := nearest_name(wrong.value, wrong.names):
         folder = folder_for_file(arguments_of(context), wrong.value, foreign)

@@ -15,6 +15,7 @@ import stat
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from glob import escape
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,6 +49,7 @@ from slmtok.file_content import (
     BINARY,
     GIT_LFS_POINTER,
     HEAD_BYTES,
+    NAME_THE_TEXT,
     SQLITE,
     SUFFIXES_OF_DATA,
     Content,
@@ -55,7 +57,7 @@ from slmtok.file_content import (
     is_utf_8,
     suffixed,
 )
-from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
+from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file, run_of
 from slmtok.files import MAX_FILE_BYTES, free_name, read_file
 from slmtok.options import ReadOptions
 from slmtok.record_texts import text_in
@@ -89,6 +91,8 @@ _PROGRAMS = {kind.name: kind for kind in (RTF, WORD, OPEN_DOCUMENT)}
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
 _OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
+_MAX_GLOBS = 32
+"""Globs up to which an error leaves out what is not text."""
 _MAX_NAMED_TEXTS = 4
 """Files whose text was packed, up to which an error names them."""
 _MAX_FOLDER_CHECKS = 256
@@ -133,6 +137,16 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
     Raises `Unreadable` for a file whose name alone says that it is compressed. is_any_read: whether formats `text` and
     `lines` read any bytes.
     """
+    found = _other_contents(paths, options, is_any_read=is_any_read)
+    if len(found) == len(paths) == 1:
+        # What its name says is an error of its own.
+        format_of(paths[0], options)
+    if found:
+        raise _not_text(found, paths, options)
+
+
+def _other_contents(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool = True) -> dict[str, Content]:
+    """The files that are not text, and what each is. Raises as `check_texts` for compressed names."""
     for path in paths:
         if compression(path) != "plain":
             _check_compressed(path)
@@ -145,7 +159,7 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
                 path=path,
             )
     if is_any_read and options.format in ("text", "lines") and options.encoding == UTF_8:
-        return
+        return {}
     zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
     found: dict[str, Content] = {}
     for path in paths:
@@ -155,11 +169,7 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
             content = _DOWNLOAD
         if content is not None and not (content.encoded and zeros_are_text):
             found[path] = content
-    if len(found) == len(paths) == 1:
-        # What its name says is an error of its own.
-        format_of(paths[0], options)
-    if found:
-        raise _not_text(found, paths, options)
+    return found
 
 
 def _left_by_programs(path: str) -> str | None:
@@ -170,10 +180,31 @@ def _left_by_programs(path: str) -> str | None:
     return pattern if pattern in _LEFT_BY_PROGRAMS else None
 
 
-def _glob_of(path: str) -> str:
-    """The glob that leaves out a file which is no text: of its program, of its suffix, or its name."""
-    name = Path(path)
-    return _left_by_programs(path) or (f"*{name.suffix}" if name.suffix else name.name)
+def _globs_of(found: Collection[str], paths: Sequence[str]) -> list[str]:
+    """The globs that leave out files which are no text and none of the other files: of a program, a suffix, or names.
+
+    found: the files that are no text; paths: all files of the corpus.
+    """
+    texts = [path for path in paths if path not in found]
+    suffixes = {Path(path).suffix for path in texts}
+    names = _names_among(found, texts)
+    of_suffix = {
+        path: f"*{escape(suffix)}" for path in found if (suffix := Path(path).suffix) and suffix not in suffixes
+    }
+    return list(dict.fromkeys(_left_by_programs(path) or of_suffix.get(path, name) for path, name in names.items()))
+
+
+def _names_among(found: Collection[str], texts: Collection[str]) -> dict[str, str]:
+    """The glob that matches each of these files and none of the texts: its name; its path where a text has the name."""
+    names = {os.path.basename(path) for path in texts}  # noqa: PTH119  (a corpus may have 100,000 files)
+    paths = {path: Path(path) for path in found}
+    return {path: escape(each.as_posix() if each.name in names else each.name) for path, each in paths.items()}
+
+
+def _is_left_out(content: Content) -> bool:
+    """Whether no option and no other name makes text of a file."""
+    is_document = content in _OFFICE.values() or content.name in _PROGRAMS
+    return content.read_by in (None, NAME_THE_TEXT) or is_document or content is _DOWNLOAD
 
 
 def _content_of_file(path: str, options: ReadOptions) -> Content | None:
@@ -280,15 +311,23 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
         refused += [error] if error is not None else []
     if refused:
         globs = {str(error.fields["path"]): str(error.fields["glob"]) for error in refused}
+        names = _names_among(globs, [path for path in found if path not in globs])
+        globs = {path: names[path] if glob == Path(path).name else glob for path, glob in globs.items()}
         if {*globs.values()} == {_NOTEBOOKS} and len(globs) == len(found):
             refused[0].fix = remedy_of(NOTEBOOK, [*globs], found)
             raise refused[0]
         # The glob of a folder covers its other files.
         folders = {path: f"{Path(path).parent.name}/*" for path in globs}
         needed = dict.fromkeys(folder if folder in globs.values() else globs[path] for path, folder in folders.items())
-        if len(needed) > 1:
-            refused[0].fix = (Setting("exclude", tuple(needed)), " leave them out")
+        refused[0].fix = _leave_out([*needed])
         raise refused[0]
+
+
+def _leave_out(globs: Sequence[str]) -> tuple[str | Setting, ...]:
+    """The fix that leaves out files of a corpus which are no text."""
+    if len(globs) > 1:
+        return Setting("exclude", tuple(globs)), " leave them out"
+    return Setting("exclude", globs[0]), f" leaves {'its folder' if globs[0].endswith(('/*', '/**')) else 'it'} out"
 
 
 def _own_file(path: str, named: Collection[str], options: ReadOptions) -> OptionError | None:
@@ -311,6 +350,9 @@ def _own_file(path: str, named: Collection[str], options: ReadOptions) -> Option
         return None
     is_meant = is_named or (kind in _PACKED and not _is_below(path, named))
     glob = f"{Path(path).parent.name}/*" if kind in _PACKED else Path(path).name
+    if (run := run_of(path)) and _is_below(f"{run}/any", named):
+        # Its tables and tensors are no text either.
+        glob = f"{Path(run).name}/**"
     fix = _FIXES.get(kind, "name the text")
     if kind in _PACKED and (texts := packed_texts(Path(path).parent)):
         fix += f": {shlex.join(texts)}"
@@ -331,7 +373,7 @@ def packed_texts(folder: Path) -> list[str]:
 def _no_corpus(path: str, what: str, glob: str | None, fix: Message = "name the text") -> OptionError:
     """The error for a file that is no text; `glob` leaves it out of the folder in which it lies, else `fix`."""
     if glob is not None:
-        fix = (Setting("exclude", glob), f" leaves {'its folder' if glob.endswith('/*') else 'it'} out")
+        fix = _leave_out([glob])
     return OptionError(
         f"{path} is {what}, not text",
         where="the corpus",
@@ -528,8 +570,32 @@ def text_head_of(path: str, options: ReadOptions, size: int = HEAD_BYTES) -> byt
     return text.removeprefix("\ufeff").encode("utf-8", "replace")[:size]
 
 
+def leave_out_all(paths: Sequence[str], options: ReadOptions, globs: Sequence[str]) -> Message:
+    """The fix that leaves out what `globs` match and every file that is no text, of which `paths` are the others.
+
+    Raises as `check_texts` for compressed names.
+    """
+    return _leave_out_all(_other_contents(paths, options), paths, options, globs)
+
+
+def _leave_out_all(
+    found: Mapping[str, Content], paths: Sequence[str], options: ReadOptions, globs: Sequence[str] = ()
+) -> tuple[str | Setting, ...]:
+    """The same for the files that were found. Of those that can be read otherwise, it says how."""
+    left_out = {path: content for path, content in found.items() if _is_left_out(content)}
+    others = {path: content for path, content in found.items() if path not in left_out}
+    globs = [*globs, *_globs_of(left_out, paths)]
+    if len(globs) > _MAX_GLOBS:
+        return ("move what is not text out of the corpus",)
+    fix = _leave_out(list(dict.fromkeys(globs)))
+    if not others:
+        return fix
+    rest = _not_text(others, [path for path in paths if path not in left_out], options).parts["fix"] or ""
+    return (*fix, f", and for {next(iter(others))!r}: ", *((rest,) if isinstance(rest, str) else rest))
+
+
 def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOptions) -> OptionError:
-    """The error for these files of a corpus. Its fix reads the first, leaves all out, or reads their bytes."""
+    """The error for these files of a corpus. Its fix reads the first, leaves out what is no text, or reads bytes."""
     path, content = next(iter(found.items()))
     number = len(paths)
     entry = None if options.format == "auto" and not_text(path) else format_of(path, options)
@@ -542,11 +608,9 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
         fix = _way_to_read(path, found)
-    is_document = content in _OFFICE.values() or content.name in _PROGRAMS
-    if len(found) < number and (content.read_by is None or is_document or content is _DOWNLOAD):
-        globs = dict.fromkeys(map(_glob_of, found))
-        exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs)))
-        fix = (exclude,) if content.read_by is None else (*fix, ", or ", exclude)
+    if len(found) < number and _is_left_out(content) and len(globs := _globs_of(found, paths)) <= _MAX_GLOBS:
+        exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else globs[0])
+        fix = (exclude,) if content.read_by in (None, NAME_THE_TEXT) else (*fix, ", or ", exclude)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
         fix = (unpacked(path, content.name), *((", or ", *fix) if len(found) < number else ()))
     if content.integers and len(found) == number and path != STDIN:
@@ -569,6 +633,8 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
         fix = ("name a .parquet file, uncompressed" + "; cat > FILE.parquet saves stdin" * (path == STDIN),)
     if path == STDIN and content.name in _DECOMPRESS:
         fix = (f"{_DECOMPRESS[content.name]} FILE | slmtok ...",)
+    if len({*map(_is_left_out, found.values())}) > 1:
+        fix = _leave_out_all(found, paths, options)
     is_packed = path == STDIN and content.name in _DECOMPRESS
     is_jsonl = is_packed and begins_with_record(_decompressed_head(content.name))
     has_fields = options.text_key != ReadOptions.text_key or options.text_template is not None

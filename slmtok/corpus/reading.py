@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.contents import check_texts, kind_among, refuse_own_files
+from slmtok.corpus.contents import check_texts, kind_among, leave_out_all, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.globs import listed_globs, matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
@@ -95,13 +96,9 @@ def _check_contents(given: list[str], found: Sequence[str], options: ReadOptions
         refuse_own_files(given, found, options)
     except OptionError as error:
         if globs := _globs_of(error):
-            try:
-                check_texts([path for path in found if not any(matches(path, glob) for glob in globs)], options)
-            except OptionError as other:
-                if more := _globs_of(other):
-                    error.fix = (Setting("exclude", tuple(dict.fromkeys([*globs, *more]))), " leave them out")
-            except SlmtokError:
-                pass
+            kept = [path for path in found if not any(matches(path, glob) for glob in globs)]
+            with suppress(SlmtokError):
+                error.fix = leave_out_all(kept, options, globs)
         raise
     check_texts(found, options)
 

@@ -97,7 +97,8 @@ def _origin(name: str, data: bytes, source: str) -> Origin:
         if origin.looks_like(data):
             return origin
     kind = kind_of(data)
-    if kind != TOKENIZER and (other := wrong_kind(source, kind, "tokenizer", ".json")):
+    own = "use the tokenizer of slmtok beside it, which needs no import"
+    if kind != TOKENIZER and (other := wrong_kind(source, kind, "tokenizer", ".json", own)):
         raise other
     fact, fix = f"{source} cannot be imported: unknown format", "name the file itself, such as tokenizer.json"
     if foreign := foreign_file(source, data):

@@ -149,6 +149,9 @@ def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: d
         given, kept = [*given, options], None
     if isinstance(tokenizer, Tokenizer) and kept is options:
         return
+    # The call of the fix repeats them.
+    of_options = {name: value for name, value in keywords.items() if name != "force"}
+    build_options(PackOptions, cast("PackOptions | None", kept), of_options)
     limit, fix = "slmtok.pack(corpus, tokenizer, out)", pack_meant(given, keywords, kept)
     for other in (corpus, *given[2:]):
         refuse_swapped(tokenizer, other, limit, fix or "name texts and output by paths")

@@ -97,6 +97,15 @@ FIXES: list[tuple[Any, str]] = [
         "[text_run.generate(text, max_new_tokens=5, regex='b+') for text in ['a', 'b']]",
     ),
     (
+        lambda: app.load("run").generate(["a", "b"], temperature=-1, top_p=3),
+        "text_run = slmmodel.app.load('run'); "
+        "[text_run.generate(text, temperature=1.0, top_p=0.03) for text in ['a', 'b']]",
+    ),
+    (
+        lambda: slmmodel.load("run").generate([[1], [2]], top_k=-3),
+        "[run.generate(each, top_k=0) for each in ids], one call for each",
+    ),
+    (
         lambda: app.load("run").generate([1], max_new_tokens=5),
         "prompt='Once upon a time'; ids go to slmmodel.load('run'",
     ),

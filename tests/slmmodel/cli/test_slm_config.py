@@ -116,7 +116,7 @@ def test_one_file_names_text_and_tokenizer(folder, slm):
         ("optim: {learning_rate: 1}\n", ["unknown setting 'optim.learning_rate'", "run.yaml, line 1"]),
         ("run: {sede: 1}\n", ["unknown setting 'run.sede'; did you mean 'run.seed'?"]),
         ("model: {n_layer: 1}\ndata: {train: FOLDER/data}\n", ["'model.n_layer'; did you mean 'model.n_layers'?"]),
-        ("data: {train: nothing}\n", ["no file or folder 'nothing'", "where: ., named in run.yaml, line 1"]),
+        ("data: {train: nothing}\n", ["no file or folder 'nothing'", ", named in run.yaml, line 1"]),
         ("model: {arch: lama}\n", ["unknown architecture 'lama'", "where: run.yaml, line 1"]),
         ("model: {preset: cpu-dem}\n", ["unknown preset 'cpu-dem'", "where: run.yaml, line 1"]),
         ("optim: {name: adam}\ndata: {train: FOLDER/data}\n", ["unknown optim.name 'adam'", "where: run.yaml, line 1"]),

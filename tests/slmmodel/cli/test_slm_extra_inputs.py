@@ -56,12 +56,15 @@ LINES = {
     "train data all -o new": "slm train data -o new; there is no file or folder 'all'",
     "report --on run -o page.html": "slm report run -o page.html",
     "passkey run --samples 1e12": "--samples 10, as without it",
+    "ablate data data --match vocab": "--match bytes, or --match flops, or --match params, or --match body-params"
+    ", or --match tokens, or --match time",
     "ablate data data --seeds 1e6": "--seeds 3, as without it",
     # An output among the inputs.
     "train data run": "slm train data -o run-2",
     "train run data": "slm train data -o run-2",
     "train data new --budget steps=2": "slm train data --budget steps=2 -o new",
-    "train a.txt b.txt new -t tok.json": "slm train --set 'data.train=[a.txt,b.txt]' -t tok.json -o new",
+    "train a.txt b.txt new -t tok.json": "slm train --set 'data.train=[a.txt,b.txt]' -t tok.json -o new; "
+    "slm train a.txt --val b.txt -t tok.json -o new validates on b.txt",
     "demo a.txt new --vocab 290": "slm demo a.txt --vocab 290 -o new",
     "export run new": "slm export run -o new",
     # Several texts of a demo, and texts that are no files.
@@ -70,6 +73,10 @@ LINES = {
     "demo once upon": "leave all but one out: slm demo takes one file, folder, glob or hf:NAME, and generates"
     " stories without it",
     "train data run -o new": "leave one out: slm train takes [DATA] and options",
+    "train a.txt my-val.txt -t tok.json -o new": "slm train a.txt --val my-val.txt -t tok.json -o new; "
+    "slm train --set 'data.train=[a.txt,my-val.txt]' -t tok.json -o new trains on both",
+    "train data/train data/val -o new": "name one that exists: there is no file or folder 'data/train', and none"
+    " 'data/val'",
     "train a.txt c.txt -t tok.json": "slm train a.txt -t tok.json; there is no file or folder 'c.txt'",
     # A folder of pairs.
     "pairs run one/ --by group": "slm pairs run one/x.jsonl --by group",
@@ -114,7 +121,8 @@ LINES = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_the_fix_names_all_that_was_given(slm, here, line):
-    (here / "my text.txt").write_text(TEXT)
+    for name in ("my text.txt", "my-val.txt"):
+        (here / name).write_text(TEXT)
     before = sorted(here.rglob("*"))
     ran = slm(*shlex.split(line))
     assert (ran.code in (1, 2), fix_in(ran.err)) == (True, LINES[line])

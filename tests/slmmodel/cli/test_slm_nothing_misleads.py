@@ -524,6 +524,26 @@ def test_a_prompt_that_is_a_file_is_noted(slm, here):
         assert notes_on_prompt(prompt) == ()
 
 
+def test_a_special_that_a_prompt_spells_is_noted(slm, here):
+    for line, spelling, special in (
+        (["sample", "run", "-p", "</s>", "--max-new", "1"], "</s>", "eos is 2"),
+        (["logprobs", "run", "-p", "<b><s>", "--top", "1"], "<s>", "bos is 1"),
+    ):
+        note = f"note: the prompt has {spelling!r}, read as text; a text begins with bos already; --ids takes special"
+        assert f"{note} ids: {special}\n" in slm(*line, code=0).err
+    assert "read as text" not in slm("logprobs", "run", "-p", "<b>", "--top", "1", code=0).err
+
+
+def test_a_run_above_the_working_folder_is_named(slm, here, monkeypatch):
+    (here / "sub/deep").mkdir(parents=True)
+    for folder, run in (("sub", "../run"), ("sub/deep", "../../run")):
+        monkeypatch.chdir(here / folder)
+        err = slm("status", "run", code=1).err
+        assert f"  where: the working folder {here / folder}\n  fix:   slm status {run}\n" in err
+        slm("status", run, code=0)
+    assert "  fix:   slm train DATA -o RUN creates one\n" in slm("status", "nope", code=1).err
+
+
 def test_one_setting_has_one_value(slm, here):
     err = slm("train", "data", "-o", "new", "--set", "model.preset=cpu-demo", "--preset", "tiny-3m", code=2).err
     assert "--set model.preset=cpu-demo and --preset tiny-3m are the same setting" in err

@@ -80,7 +80,7 @@ CASES = {
     "plot run/checkpoints": (1, "fix:   slm plot run\n"),
     "eval data": (1, "'data' is packed data, not a run folder"),
     "info nope.json": (1, "fix:   name a run, a vocab.json, or a preset (slm info presets)\n"),
-    "info rum --diagram": (1, "no file or folder 'rum'\n  where: .\n  fix:   slm info run --diagram\n"),
+    "info rum --diagram": (1, "\n  fix:   slm info run --diagram\n"),
     "info data": (2, "fix:   slmtok info data\n"),
     "info run/result.json": (2, "fix:   slm info run\n"),
     "--seed 1 train data": (2, "fix:   slm train data --seed 1\n"),

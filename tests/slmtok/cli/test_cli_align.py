@@ -103,6 +103,15 @@ def _run(folder: Path) -> None:
         (folder / name).touch()
 
 
+def test_losses_that_are_not_written_yet_are_scored(slmtok, scored: Path) -> None:
+    _run(scored / "run")
+    fix = slmtok("align", "run.losses", "a.losses", "--on", "v.jsonl").err.partition("fix:   ")[2]
+    assert fix == ("slm eval run --on v.jsonl --losses run.losses && slmtok align run.losses a.losses --on v.jsonl\n")
+    assert "there is 'a.losses'" in slmtok("align", "aa.losses", "b.losses", "--on", "v.jsonl").err
+    ran = slmtok("align", "run.losses", "two.losses", "--on", "v.jsonl")
+    assert "slm eval RUN --on v.jsonl --losses two.losses && slmtok align run.losses two.losses " in ran.err
+
+
 def test_a_run_beside_losses_of_another_text_is_not_scored_in_vain(slmtok, scored: Path) -> None:
     _run(scored / "run")
     (scored / "long.txt").write_text("one fox ran")

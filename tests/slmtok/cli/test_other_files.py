@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -213,6 +214,68 @@ def test_all_tokenizers_among_the_texts_are_left_out_at_once(slmtok, here: Path)
     fix = fix_of(slmtok(*line))
     assert fix == "--exclude a.json --exclude b.json --exclude c.lock leave them out"
     assert slmtok(*line, *fix.removesuffix(" leave them out").split()).code == 0
+
+
+def options_of(fix: str) -> list[str]:
+    """The options at the beginning of a fix."""
+    return shlex.split(re.split(r" leaves? (?:it|them|its folder) out", fix)[0])
+
+
+def test_a_fix_leaves_out_all_that_is_no_text_and_no_text(slmtok, here: Path) -> None:
+    folder = Path("mixed")
+    (folder / "run/checkpoints/step-1").mkdir(parents=True)
+    for name in ("config.yaml", "fingerprint.json", "SHA256SUMS"):
+        (folder / "run" / name).write_text("{}")
+    header = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    tensors = len(header).to_bytes(8, "little") + header + bytes(4)
+    for name in ("model.safetensors", "run/checkpoints/step-1/model.safetensors"):
+        (folder / name).write_bytes(tensors)
+    for name in ("tok.json", "run/tok.json"):
+        (folder / name).write_bytes(Path("tok.json").read_bytes())
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "b.txt").write_bytes(bytes(range(256)) * 4)
+    line = ["count", "mixed", "--force", "-o", "mixed.counts"]
+    fix = fix_of(slmtok(*line))
+    assert fix == ("--exclude 'run/**' --exclude tok.json --exclude b.txt --exclude '*.safetensors' leave them out"), (
+        fix
+    )
+    assert slmtok(*line, *options_of(fix)).code == 0
+    (folder / "tok.json").unlink()
+    (folder / "c.txt").write_text(TEXT, encoding="utf-16")
+    fix = fix_of(slmtok(*line, "--exclude", "run/**"))
+    assert fix.startswith("--exclude b.txt --exclude '*.safetensors' leave them out, and for 'mixed/c.txt': python -c ")
+    (folder / "more").mkdir()
+    (folder / "more/b.txt").write_text(TEXT)
+    fix = fix_of(slmtok(*line, "--exclude", "run/**", "--exclude", "c.txt", "--exclude", "*.safetensors"))
+    assert fix.startswith("--exclude mixed/b.txt, or "), fix
+    (folder / "a.txt").unlink()
+    fix = fix_of(slmtok(*line, "--exclude", "run/**", "--exclude", "more/*"))
+    assert fix == (
+        "--exclude b.txt --exclude '*.safetensors' leave them out, and for 'mixed/c.txt': "
+        "--encoding utf-16, or --format text to read its bytes as they are"
+    ), fix
+
+
+def test_a_text_larger_than_a_page_is_not_sent_to_one(slmtok, here: Path) -> None:
+    Path("large.txt").write_bytes(b"a" * ((1 << 20) + 1))
+    ran = slmtok("view", "large.txt", "-o", "v.html")
+    assert "; 1,048,576 bytes of text on a page\n" in ran.err
+    assert slmtok(*shlex.split(fix_of(ran))[1:]).code == 0
+
+
+def test_a_list_of_tokens_is_no_corpus_and_text_is_no_json(slmtok, here: Path) -> None:
+    Path("list.json").write_text(slmtok("vocab", "tok.json").out)
+    ran = slmtok("info", "list.json")
+    assert "list.json is the list of tokens that slmtok vocab prints, not " in ran.err
+    assert fix_of(ran).startswith("slmtok info TOK describes")
+    Path("prose.json").write_text(TEXT)
+    fix = fix_of(slmtok("info", "prose.json")).partition(" counts its")[0]
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+
+
+def test_a_tokenizer_of_slmtok_needs_no_import(slmtok, here: Path) -> None:
+    fix = fix_of(slmtok("import", "data/vocab.json", "-o", "x.json"))
+    assert fix == f"use the tokenizer of slmtok beside it, which needs no import: {Path('data/tok.json')}"
 
 
 def test_a_corpus_is_counted_and_not_described(slmtok, here: Path) -> None:

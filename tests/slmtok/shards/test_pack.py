@@ -59,6 +59,8 @@ def test_documents_come_back(records, texts, tokenizer, tmp_path):
 def test_a_path_is_no_tokenizer(records, tmp_path):
     with pytest.raises(WrongType, match="tokenizer is str, not a Tokenizer"):
         pack(records, "tok.json", tmp_path / "d")
+    with pytest.raises(WrongType, match=r"val must be a str, not float 0\.1"):
+        pack(records, "tok.json", tmp_path / "d", val=0.1)  # the call of the fix would repeat it
     assert not (tmp_path / "d").exists()
 
 
