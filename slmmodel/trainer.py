@@ -30,7 +30,7 @@ from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.run_files import BRANCH_FIELDS, FINAL_REASONS, VERSION, TrainState, Validation
 from slmmodel.sizes import counted, format_time
-from slmmodel.torch_state import own_torch_state
+from slmmodel.torch_state import kept_torch_state, own_torch_state
 from slmmodel.training import setup
 from slmmodel.training.branching import branch
 from slmmodel.training.heartbeat import Heartbeat
@@ -203,6 +203,14 @@ def _process(settings: Settings, note: Callable[[str], None] = lambda text: None
             torch.use_deterministic_algorithms(before[1])
 
 
+def _keeping_torch_state(report: Report) -> Report:
+    def call(phase: str, done: int, total: int, text: str) -> None:
+        with kept_torch_state():
+            report(phase, done, total, text)
+
+    return call
+
+
 class Trainer:
     """One process's part in a run: model, optimizer, data and state, and the loop over steps."""
 
@@ -216,7 +224,7 @@ class Trainer:
         note: Callable[[str], None],
     ) -> None:
         self.folder, self.config, self.data, self._note = folder, config, data, note
-        self.report = report if world.is_main else None
+        self.report = _keeping_torch_state(report) if report is not None and world.is_main else None
         self.stages = DataStages(data, config, pin=world.device.type == "cuda")
         self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, fsdp=self.cost.fsdp)
