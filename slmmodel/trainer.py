@@ -414,7 +414,9 @@ class Trainer:
         count_step(state, global_batch, result, self.loader, self.cost.counts.flops_per_token)
         counters.seconds, self.last_result = self.monitor.seconds, result
         self.heartbeat.progress("training", counters.step, state.steps)
-        if self.train_step.loss_guard.should_abort:
+        guard = self.train_step.loss_guard
+        # Also a run of fewer steps, none of which was finite.
+        if guard.should_abort or guard.consecutive == state.steps:
             self._abort(global_batch)
         self._replan()
         return global_batch, lr_factor, result
@@ -517,12 +519,15 @@ class Trainer:
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
         # `run.precision=fp32` in Python, `--precision fp32` on the command line.
         precise = Argument("run.precision", "fp32")
+        guard = self.train_step.loss_guard
+        # Before the first update a learning rate has no effect.
+        remedy = "a lower optim.lr" if guard.skipped < step else "other settings of model"
         raise NotFinite(
-            f"loss or gradient was not finite in {self.train_step.loss_guard.consecutive} steps in a row",
+            f"loss or gradient was not finite in {counted(guard.consecutive, 'step')} in a row",
             where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(keys) > 8 else ""),
             limit=f"the state is saved in {self.folder.checkpoints.folder}/step-{step}-bad",
             fix=(
-                "a lower optim.lr, in another ",
+                f"{remedy}, in another ",
                 Argument("output"),
                 " or with ",
                 Argument("force", True),

@@ -110,7 +110,7 @@ class LossGuard(GuardState):
 
     @property
     def should_abort(self) -> bool:
-        """Whether too many steps in a row were skipped."""
+        """Whether three steps in a row were skipped."""
         return self.consecutive >= MAX_CONSECUTIVE_SKIPS
 
     def record(self, loss: float) -> bool:
