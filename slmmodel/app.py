@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant
-from slmmodel.decoding_options import check_options, for_each, repeats_options
+from slmmodel.decoding_options import MAX_NEW_TOKENS, check_options, for_each, repeats_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
 from slmmodel.notebook import html_table
@@ -105,7 +105,7 @@ class TextRun:
         own["max_new_tokens"] = 256 if max_new_tokens is None else max_new_tokens
         check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own}, self._opened)
         given = {"choices": choices or None, "regex": regex or None, **options}
-        meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256)
+        meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         with repeats_options(given) as repeated:
             words = written_keywords(max_new_tokens=meant, assistant=assistant, **repeated)
             ids = self._ids("prompt", prompt, words)

@@ -19,6 +19,8 @@ from slmmodel.sizes import parse_count, parse_share
 
 MIN_RESAMPLES = 100
 """Fewer resamples have no 2.5 % tails to read an interval of 95 % from; of one resample its width is 0."""
+MAX_INT = (1 << 63) - 1
+"""The most that a fix proposes for an integer without a limit of its own."""
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
 
@@ -144,16 +146,21 @@ def check_utf8(path: str | os.PathLike[str]) -> None:
 
 
 def check_int(
-    name: str, value: object, least: int | None = 0, example: int = 1, whole: tuple[int, str] | None = None
+    name: str,
+    value: object,
+    least: int | None = 0,
+    example: int = 1,
+    whole: tuple[int, str] | None = None,
+    most: int = MAX_INT,
 ) -> int:
     """`value` as an int from `least` up, or any; `bool` and `float` are none.
 
-    `example` is in the fix for a value that stands for no integer. whole: (number, unit) of which a share such as 0.5
-    is meant. Raises `WrongType`, `OptionError`.
+    `example` is in the fix for a value that stands for no integer, or for one above `most`. whole: (number, unit) of
+    which a share such as 0.5 is meant. Raises `WrongType`, `OptionError`.
     """
     number = _integer(value)
     if number is None:
-        meant, limit = int_meant(value, example, least or 0), None
+        meant, limit = int_meant(value, example, least or 0, most), None
         if whole:
             number, unit = whole
             limit, share = f"a number of {unit}, not a share of {number}", parse_share(str(value))
@@ -253,10 +260,12 @@ def warn_caller(message: str) -> None:
     warnings.warn(message, stacklevel=level)
 
 
-def int_meant(value: object, example: int = 1, least: int = 0) -> int:
-    """The integer that a value is or spells; for others `example`. A fix repeats it in the place of the value."""
-    number = _integer(value)
-    return max(_spelled(value) or example, least) if number is None else number
+def int_meant(value: object, example: int = 1, least: int = 0, most: int = MAX_INT) -> int:
+    """The integer that a value is, or spells up to `most`; for others `example`. A fix repeats it in its place."""
+    number, spelled = _integer(value), _spelled(value)
+    if number is not None:
+        return number
+    return max(spelled if spelled and spelled <= most else example, least)
 
 
 def _spelled(value: object) -> int | None:

@@ -224,7 +224,7 @@ class OutputExists(SlmmodelError, FileExistsError):
 
 
 class NotFinite(SlmmodelError, ArithmeticError):
-    """Loss or gradient was not finite in three steps in a row, or weights, logits or the loss of targets are not."""
+    """Loss or gradient was not finite in three steps in a row or a whole run, or weights, logits or losses are not."""
 
 
 class OutOfMemory(SlmmodelError, MemoryError):

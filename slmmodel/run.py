@@ -23,7 +23,7 @@ from slmmodel.data import RunData
 from slmmodel.data.opening import name_packed, open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
-from slmmodel.decoding_options import DecodingOptions, check_options, for_each, repeats_options
+from slmmodel.decoding_options import MAX_NEW_TOKENS, DecodingOptions, check_options, for_each, repeats_options
 from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
@@ -220,7 +220,7 @@ class Run:
 
         Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
-        meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256)
+        meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         max_new_tokens = 256 if max_new_tokens is None else max_new_tokens
         call = {"ids": ids, "max_new_tokens": max_new_tokens, "overflow": overflow, "assistant": assistant}
         check_options(options, ("ids", "assistant", "overflow"), call)
@@ -233,7 +233,7 @@ class Run:
         if not prompt:
             fact, fix = "the prompt has no ids", "run.generate(tok.encode_list('Once upon a time'))"
             raise InvalidInput(fact, limit="the vocabulary has no special that begins a document", fix=fix)
-        limit = check_int("max_new_tokens", max_new_tokens, example=256)
+        limit = check_int("max_new_tokens", max_new_tokens, example=256, most=MAX_NEW_TOKENS)
         chosen = DecodingOptions(
             **{**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
         )

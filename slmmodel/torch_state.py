@@ -32,3 +32,31 @@ def own_torch_state(*, gradients: bool = False) -> Iterator[None]:
             stack.callback(torch.set_default_dtype, dtype)
             torch.set_default_dtype(torch.float32)
         yield
+
+
+@contextmanager
+def kept_torch_state() -> Iterator[None]:
+    """A call of the caller's code; what it changes of this state is changed back."""
+    dtype, device, nesting = torch.get_default_dtype(), torch.get_default_device(), _autocast_nesting()
+    autocast = [(each, torch.is_autocast_enabled(each), torch.get_autocast_dtype(each)) for each in _DEVICES]
+    try:
+        # It restores gradients and inference mode, whatever of them was entered and not left.
+        with torch.inference_mode(torch.is_inference_mode_enabled()), torch.set_grad_enabled(torch.is_grad_enabled()):
+            yield
+    finally:
+        for each, is_enabled, cast_to in autocast:
+            torch.set_autocast_enabled(each, is_enabled)
+            torch.set_autocast_dtype(each, cast_to)
+        # Within an autocast that was not left, casts of weights would stay in its cache after a step changed them.
+        for _ in range(_autocast_nesting() - nesting):
+            torch.autocast_decrement_nesting()
+        if torch.get_default_device() != device:
+            torch.set_default_device(None if device.type == "cpu" else device)
+        if torch.get_default_dtype() != dtype:
+            torch.set_default_dtype(dtype)
+
+
+def _autocast_nesting() -> int:
+    """Autocasts that are entered, also those that are not enabled."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()

@@ -30,7 +30,7 @@ from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.run_files import BRANCH_FIELDS, FINAL_REASONS, VERSION, TrainState, Validation
 from slmmodel.sizes import counted, format_time
-from slmmodel.torch_state import own_torch_state
+from slmmodel.torch_state import kept_torch_state, own_torch_state
 from slmmodel.training import setup
 from slmmodel.training.branching import branch
 from slmmodel.training.heartbeat import Heartbeat
@@ -203,6 +203,14 @@ def _process(settings: Settings, note: Callable[[str], None] = lambda text: None
             torch.use_deterministic_algorithms(before[1])
 
 
+def _keeping_torch_state(report: Report) -> Report:
+    def call(phase: str, done: int, total: int, text: str) -> None:
+        with kept_torch_state():
+            report(phase, done, total, text)
+
+    return call
+
+
 class Trainer:
     """One process's part in a run: model, optimizer, data and state, and the loop over steps."""
 
@@ -216,7 +224,7 @@ class Trainer:
         note: Callable[[str], None],
     ) -> None:
         self.folder, self.config, self.data, self._note = folder, config, data, note
-        self.report = report if world.is_main else None
+        self.report = _keeping_torch_state(report) if report is not None and world.is_main else None
         self.stages = DataStages(data, config, pin=world.device.type == "cuda")
         self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, fsdp=self.cost.fsdp)
@@ -406,7 +414,9 @@ class Trainer:
         count_step(state, global_batch, result, self.loader, self.cost.counts.flops_per_token)
         counters.seconds, self.last_result = self.monitor.seconds, result
         self.heartbeat.progress("training", counters.step, state.steps)
-        if self.train_step.loss_guard.should_abort:
+        guard = self.train_step.loss_guard
+        # Also a run of fewer steps, none of which was finite.
+        if guard.should_abort or guard.consecutive == state.steps:
             self._abort(global_batch)
         self._replan()
         return global_batch, lr_factor, result
@@ -509,12 +519,15 @@ class Trainer:
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
         # `run.precision=fp32` in Python, `--precision fp32` on the command line.
         precise = Argument("run.precision", "fp32")
+        guard = self.train_step.loss_guard
+        # Before the first update a learning rate has no effect.
+        remedy = "a lower optim.lr" if guard.skipped < step else "other settings of model"
         raise NotFinite(
-            f"loss or gradient was not finite in {self.train_step.loss_guard.consecutive} steps in a row",
+            f"loss or gradient was not finite in {counted(guard.consecutive, 'step')} in a row",
             where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(keys) > 8 else ""),
             limit=f"the state is saved in {self.folder.checkpoints.folder}/step-{step}-bad",
             fix=(
-                "a lower optim.lr, in another ",
+                f"{remedy}, in another ",
                 Argument("output"),
                 " or with ",
                 Argument("force", True),

@@ -20,6 +20,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from slmmodel.models.dropout import dropout as drop
+from slmmodel.models.dropout import own_generator
+
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
@@ -102,9 +105,24 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout: float = 0.0) ->
     is_grouped = q.shape[1] != k.shape[1]
     if mask is None or isinstance(mask, Tensor):
         is_causal = mask is None and q.shape[2] > 1
+        if dropout and own_generator() is not None:
+            return _attend_with_dropout(q, k, v, mask, dropout, is_causal)
         return scaled_dot_product_attention(q, k, v, mask, dropout, is_causal, enable_gqa=is_grouped)
     y: Tensor = _flex_attention(q.is_cuda)(q, k, v, block_mask=mask, enable_gqa=is_grouped)
     return y
+
+
+def _attend_with_dropout(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, is_causal: bool) -> Tensor:
+    """`attend`, with masks of `dropout.py`: the kernels of SDPA draw theirs from torch's generator."""
+    groups = q.shape[1] // k.shape[1]
+    if groups > 1:
+        k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
+    scores = q * q.shape[-1] ** -0.5 @ k.transpose(-2, -1)
+    if is_causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
+    return drop(scores.softmax(-1), p) @ v
 
 
 @functools.cache

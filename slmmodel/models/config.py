@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
@@ -22,6 +22,10 @@ from slmmodel.sizes import MAX_SEQ_LEN, ceil_div, round_up
 
 _MAX_PROPOSED_HEADS = 1 << 12
 """The most heads that a fix may propose."""
+
+
+Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
+"""Of logits or weights, whose products and quotients with it stay finite in float32."""
 
 
 def derived(default: Callable[[dict[str, Any]], Any]) -> Any:
@@ -72,7 +76,7 @@ class ModelConfig(BaseModel):
     """the head is the embedding"""
     dropout: float = Field(0.0, ge=0, lt=1)
     """share of activations that a training step sets to zero"""
-    softcap: PositiveFloat | None = None
+    softcap: Scale | None = None
     """limit c of logits, which become c tanh(logits / c)"""
 
     recurrent: ClassVar[bool] = False
@@ -228,7 +232,7 @@ class InfiniConfig(TransformerConfig):
     """base of rotary positions"""
     bptt_segments: PositiveInt | None = None
     """gradients pass through the memory within groups of this many segments; None: through all"""
-    init_std: PositiveFloat | None = None
+    init_std: Scale | None = None
     """standard deviation of initial matrices, embeddings and head, divided by sqrt(2 L) for projections into the
     residual stream; None: the rule of all architectures"""
 

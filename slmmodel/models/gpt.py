@@ -20,6 +20,7 @@ from torch.utils.checkpoint import checkpoint
 from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
 from slmmodel.models.config import DecoderConfig, ModelConfig, TransformerConfig
+from slmmodel.models.dropout import dropout, repeatable
 from slmmodel.models.kv_cache import KVCache
 from slmmodel.models.protocol import AnyState, Linear, Model
 
@@ -186,7 +187,7 @@ class Block(nn.Module):
 
     def drop(self, x: Tensor) -> Tensor:
         """Dropout, in training alone."""
-        return F.dropout(x, self.dropout) if self.training and self.dropout else x
+        return dropout(x, self.dropout) if self.training and self.dropout else x
 
 
 class Transformer(Model):
@@ -203,7 +204,7 @@ class Transformer(Model):
         """[B, T, d] through all blocks; with activation checkpointing, each is recomputed in the backward pass."""
         recompute = self.config.activation_checkpointing and self.training and torch.is_grad_enabled()
         for block in self.blocks:
-            x = checkpoint(block, x, *context, use_reentrant=False) if recompute else block(x, *context)
+            x = checkpoint(repeatable(block), x, *context, use_reentrant=False) if recompute else block(x, *context)
         return x
 
     def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
@@ -265,7 +266,8 @@ class GPT(Transformer):
         indices = slice(start, start + seq_len) if position_ids is None else position_ids
         rope = None
         if self.positions is not None:
-            x = F.dropout(x + self.positions.weight[indices], self.config.dropout, self.training)
+            x = x + self.positions.weight[indices]
+            x = dropout(x, self.config.dropout) if self.training and self.config.dropout else x
         else:
             rope = (self.rope_cos[indices], self.rope_sin[indices])
         x = self.run_blocks(x, rope, mask, state)

@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from slmmodel.errors import InvalidInput
 from slmmodel.models.config import ModelConfig, RecurrentConfig
+from slmmodel.models.dropout import dropout, own_generator
 from slmmodel.models.gpt import RMSNorm
 from slmmodel.models.protocol import AnyState, Linear, Model, State
 
 CELLS: dict[str, type[nn.LSTM | nn.GRU | nn.RNN]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+FUNCTIONS: dict[str, Any] = {"lstm": torch.lstm, "gru": torch.gru, "rnn": torch.rnn_tanh}
 
 
 class RecurrentState(State):
@@ -88,12 +90,29 @@ class RNN(Model):
         hidden: Any = None
         if state is not None:
             hidden = state.hidden if len(state.hidden) > 1 else state.hidden[0]
-        x, hidden = self.cells(self.embed(ids), hidden)
+        x, hidden = self._run_cells(self.embed(ids), hidden)
         if state is not None:
             state.hidden = hidden if isinstance(hidden, tuple) else (hidden,)
             state.length = state.length + ids.shape[1]
         projected: Tensor = self.out(x)
         return projected
+
+    def _run_cells(self, x: Tensor, hidden: Any) -> tuple[Tensor, Any]:
+        """The cells; layer by layer where dropout has masks of its own, since theirs draw from torch's generator."""
+        if not self.training or not self.cells.dropout or own_generator() is None:
+            found: tuple[Tensor, Any] = self.cells(x, hidden)
+            return found
+        run = FUNCTIONS[self.config.arch]
+        given = self.init_hidden(len(x), x.device) if hidden is None else hidden
+        states = given if isinstance(given, tuple) else (given,)
+        last: list[tuple[Tensor, ...]] = []
+        for layer, weights in enumerate(self.cells.all_weights):
+            x = dropout(x, self.cells.dropout) if layer else x
+            own = tuple(state[layer : layer + 1] for state in states)
+            x, *new = run(x, own if len(own) > 1 else own[0], weights, True, 1, 0.0, True, False, True)
+            last.append(tuple(new))
+        joined = tuple(torch.cat(parts) for parts in zip(*last, strict=True))
+        return x, joined if len(joined) > 1 else joined[0]
 
     def init_hidden(self, batch_size: int, device: torch.device | str) -> tuple[Tensor, ...]:
         """Zeros [L, B, hidden_size]: one tensor, or h and c."""

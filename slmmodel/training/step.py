@@ -28,6 +28,7 @@ from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, apply_fsdp, gather, load_tensors, sync_gradients, wrap_ddp
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import build, count
+from slmmodel.models.dropout import dropout_seed
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
@@ -109,7 +110,7 @@ class LossGuard(GuardState):
 
     @property
     def should_abort(self) -> bool:
-        """Whether too many steps in a row were skipped."""
+        """Whether three steps in a row were skipped."""
         return self.consecutive >= MAX_CONSECUTIVE_SKIPS
 
     def record(self, loss: float) -> bool:
@@ -154,7 +155,7 @@ class TrainStep:
         delimiters = loader.document_block(0).delimiters
         opening = delimiters.opening if self.loss.doc_mask else None
         self.bptt = TruncatedBPTT(self.model, loader.batch_size, device, opening) if stateful else None
-        self._dropout = bool(self.model.config.dropout)
+        self._dropout, self._compiled = bool(self.model.config.dropout), False
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         one_thread = stateful or self._dropout or self.scaler.is_enabled()
         may_split = run.cpu_accel and world.size == 1 and device.type == "cpu" and not one_thread
@@ -245,9 +246,14 @@ class TrainStep:
 
     def _backward(self, batch: Batch, loss_scale: float, step: int) -> Tensor:
         """Summed nats of a micro-batch, detached; adds the gradient of `loss_scale` times them."""
-        if self._dropout:
-            # Keyed by step and data, so no generator state has to be saved.
-            torch.manual_seed(rng.key(self.seed, step, int(batch.sequence_keys[0, 2])) >> 1)
+        if not self._dropout:
+            return self._backward_pass(batch, loss_scale)
+        # Keyed by step and data, so no generator state has to be saved.
+        seed = rng.key(self.seed, step, int(batch.sequence_keys[0, 2])) >> 1
+        with dropout_seed(seed, own=self.world.device.type == "cpu" and not self._compiled):
+            return self._backward_pass(batch, loss_scale)
+
+    def _backward_pass(self, batch: Batch, loss_scale: float) -> Tensor:
         if self._cpu_parallel is not None and self._cpu_parallel.applies(batch):
             return self._cpu_parallel.backward(batch, self._forward_nats, loss_scale)
         state = None if self.bptt is None else self.bptt.read(batch)
@@ -320,7 +326,7 @@ class TrainStep:
     def compile(self) -> None:
         """Compiles the forward pass; weights and their names stay those of the model."""
         self._close_cpu_parallel()
-        self._forward = torch.compile(self._ddp_or_model)
+        self._forward, self._compiled = torch.compile(self._ddp_or_model), True
 
     def _train_on(self, size: int) -> None:
         """Forward and backward of the first `size` sequences at once, on this rank alone."""

@@ -79,6 +79,42 @@ def test_numbers_do_not_depend_on_it(name: str, before: tuple[Path, bytes, list[
         assert numbers(folder / "run") == found
 
 
+CHANGES: dict[str, Callable[[], Any]] = {
+    "autocast": lambda: torch.set_autocast_enabled("cpu", True),
+    "another type of autocast": lambda: torch.set_autocast_dtype("cpu", torch.float16),
+    "autocast entered": lambda: torch.autocast("cpu", torch.bfloat16).__enter__(),
+    "gradients": lambda: torch.set_grad_enabled(False),
+    "inference mode": lambda: ENTERED.append(torch.inference_mode()) or ENTERED[-1].__enter__(),
+    "float64": lambda: torch.set_default_dtype(torch.float64),
+    "device": lambda: torch.set_default_device("meta"),
+}
+ENTERED: list[Any] = []
+"""Contexts that are not left; the end of their life would leave them."""
+
+
+def state() -> tuple[Any, ...]:
+    modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")
+    nesting = torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+    casts = torch.get_autocast_dtype("cpu"), nesting
+    return *modes, *casts, torch.get_default_dtype(), torch.get_default_device()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_report_changes_is_changed_back(name: str, before: tuple[Path, bytes, list[Any]], tmp_path: Path) -> None:
+    folder, weights, _ = before
+    found = state()
+
+    def report(phase: str, *_: Any) -> None:
+        if phase == "training":
+            CHANGES[name]()
+
+    slmmodel.train(
+        folder / "data", preset="cpu-demo", budget="steps=2", output=tmp_path / "run", settings=SETTINGS, report=report
+    )
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == weights
+    assert state() == found
+
+
 def test_code_between_the_steps_of_a_generation_has_its_own() -> None:
     made = model("llama").train()
     for _ in Generation(made, [[1, 2]], max_new_tokens=3):

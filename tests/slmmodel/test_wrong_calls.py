@@ -294,6 +294,15 @@ def test_a_number_with_a_unit_is_what_it_spells(inside: Path) -> None:
     assert fix_of(lambda: run.generate([1], max_new_tokens="0.02k")) == "max_new_tokens=20"  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("given", [1e308, "1e308", 2.0**32 + 1])
+def test_a_number_beyond_the_limit_is_not_proposed(inside: Path, given: Any) -> None:
+    run = slmmodel.load("run")
+    assert fix_of(lambda: run.generate([1], max_new_tokens=given)) == "max_new_tokens=256"
+    assert fix_of(lambda: app.load("run").generate("a", max_new_tokens=given)) == "max_new_tokens=256"
+    assert fix_of(lambda: run.evaluate("data", seq_len=1e308)) == "seq_len=32"  # type: ignore[arg-type]
+    assert fix_of(lambda: run.evaluate("data", batch_size=1e308)) == "batch_size=1"  # type: ignore[arg-type]
+
+
 def _last(code: str, **names: Any) -> Any:
     """The value of the last of several statements, as they are printed."""
     before, _, last = code.rpartition("; ")

@@ -51,6 +51,16 @@ def test_three_in_a_row_end_the_run_and_save_their_state(data, tmp_path, monkeyp
     assert result.resumed_from == 4 and result.finished
 
 
+def test_a_short_run_of_which_no_step_is_finite_is_not_finished(data, tmp_path, monkeypatch):
+    poison(monkeypatch, {0, 1})
+    settings = small.settings(data, run__budget__steps=2)
+    with pytest.raises(NotFinite, match="2 steps in a row") as caught:
+        train(settings, output=tmp_path / "run")
+    assert str(caught.value.fix).startswith("other settings of model, in another output")
+    monkeypatch.undo()
+    assert train(settings, output=tmp_path / "run").finished
+
+
 def test_spikes_are_detected():
     guard = LossGuard(skipped=0, consecutive=0, losses=[])
     assert not any(guard.record(3.0 + 0.01 * (step % 3)) for step in range(50))
