@@ -1,5 +1,7 @@
 //! Ids from Python and arrays to numpy. Arrays own their vector without a copy and are read-only.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use numpy::ndarray::Dimension;
 use numpy::npyffi::NPY_ARRAY_WRITEABLE;
 use numpy::{
@@ -10,15 +12,24 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyRange, PyTuple};
 use slmtok_core::decode::Decoder;
 
+use crate::python_code::{hang_if_ended, import};
+
 /// A read-only array that owns `values`.
 pub fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
+    prepare_arrays(py)?;
     Ok(lock(PyArray1::from_vec(py, values)))
 }
 
 /// Looks up the tables of numpy that the first array looks up: a child forked meanwhile would wait for them for ever.
 #[pyfunction]
-pub fn prepare_arrays(py: Python<'_>) {
-    drop(PyArray1::from_vec(py, Vec::<u32>::new()).readonly());
+pub fn prepare_arrays(py: Python<'_>) -> PyResult<()> {
+    static ARE_PREPARED: AtomicBool = AtomicBool::new(false);
+    if !ARE_PREPARED.load(Ordering::Acquire) {
+        import(py, "numpy")?;
+        hang_if_ended(|| drop(PyArray1::from_vec(py, Vec::<u32>::new()).readonly()));
+        ARE_PREPARED.store(true, Ordering::Release);
+    }
+    Ok(())
 }
 
 /// Numbers of an array or of a sequence of int; the latter does not import numpy.
@@ -83,6 +94,7 @@ fn is_plain(values: &Bound<'_, PyAny>) -> bool {
 
 /// A read-only array with a copy of `values`.
 pub fn read_only_copy<'py, T: Element>(py: Python<'py>, values: &[T]) -> PyResult<Bound<'py, PyAny>> {
+    prepare_arrays(py)?;
     Ok(lock(PyArray1::from_slice(py, values)))
 }
 
