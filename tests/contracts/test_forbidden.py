@@ -9,6 +9,7 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
 from sources import ROOT, files, library, name, tree
 
 NEVER_CALLED = {"eval", "exec", "compile", "__import__", "breakpoint"}
@@ -50,6 +51,20 @@ def test_only_the_bridge_releases_the_gil() -> None:
         name(path) for path in sources if re.search(r"\b(?:allow_threads|detach)\(", path.read_text(encoding="utf-8"))
     ]
     assert releasing == ["rust/slmtok-py/src/bridge.rs"]
+
+
+@pytest.mark.parametrize(
+    ("unsafe", "where"),
+    [
+        # Python may end the thread in these calls, which must not unwind Rust.
+        (r"\.call[01]?\(|\bPython::\w*attach\(", ["rust/slmtok-py/src/python_code.rs"]),
+        # It reads an array that is not aligned at wrong addresses.
+        (r"\.as_array\(", []),
+    ],
+)
+def test_calls_that_are_sound_in_one_file_only(unsafe: str, where: list[str]) -> None:
+    sources = files("rust/slmtok-py/src", suffix=".rs")
+    assert [name(path) for path in sources if re.search(unsafe, path.read_text(encoding="utf-8"))] == where
 
 
 def _without_tests(path: Path) -> list[str]:

@@ -87,3 +87,51 @@ def test_two_threads_share_a_stream_decoder() -> None:
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", TWO_THREADS], cwd=root, capture_output=True, text=True, timeout=20)
     assert (done.stdout, done.stderr) == ("40000 A\n", "")
+
+
+# Python ends a daemon thread that asks for the GIL while the interpreter finalizes: this must not abort the process.
+ENDED_THREAD = """
+import sys, threading, slmtok
+from slmtok._engine import DocumentPipeline, DocumentReader, Encoder, Pattern
+
+is_running = threading.Event()
+
+def spin(*_, **__):
+    is_running.set()
+    while True:
+        pass
+
+def spinning():
+    spin()
+    yield
+
+class Finder:
+    def find_spec(self, name, *_):
+        name == "numpy" and spin()
+
+def work():
+    {work}
+
+encoder = Encoder.from_merges(Pattern("whole"), [], list(range(256)))
+threading.Thread(target=work, daemon=True).start()
+assert is_running.wait(20)
+"""
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "encoder.encode_batch([b'a'], progress=spin)",
+        "sys.meta_path.insert(0, Finder()); encoder.encode_batch([b'a'])",
+        "slmtok.errors.UnknownId.__init__ = spin; encoder.decode_bytes([256])",
+        "encoder.encode_lines([b'a'], spin)",
+        "next(DocumentPipeline(spinning(), threads=2))",
+        "next(DocumentReader(spin, 'text'))",
+        "next(DocumentReader(lambda n: b'{\\n', 'jsonl', fallback=spin))",
+    ],
+)
+def test_a_thread_in_code_of_python_does_not_abort_the_process_at_its_end(work: str) -> None:
+    root = Path(__file__).resolve().parents[2]
+    code = ENDED_THREAD.replace("{work}", work)
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

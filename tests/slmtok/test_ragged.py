@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok import Ragged, Texts, train
-from slmtok.errors import OptionError, WrongType
+from slmtok import Ragged, Texts, _engine, train
+from slmtok.errors import OptionError, UnknownId, WrongType
 
 
 def ragged() -> Ragged:
@@ -92,6 +92,68 @@ def test_integers_of_other_types_are_converted(dtype: str, of_offsets: str) -> N
 def test_ids_of_the_right_type_are_not_copied(dtype: type) -> None:
     ids, offsets = np.array([1, 2, 3], dtype=dtype), np.array([0, 2, 3], dtype=np.int64)
     assert Ragged(ids, offsets).ids is ids and Ragged(ids, offsets).offsets is offsets
+
+
+def _unaligned(values: object, dtype: str) -> list[np.ndarray]:
+    """The values in memory where an item begins at no multiple of its size."""
+    array = np.array(values, dtype=dtype)
+    packed = [np.zeros(len(array), dtype=[("flag", f"V{n}"), ("value", dtype), ("rest", f"V{m}")]) for n, m in _FLAGS]
+    for record in packed:
+        record["value"] = array
+    moved = np.frombuffer(b"\0" + array.tobytes(), dtype=dtype, offset=1)
+    reversed_ = np.frombuffer(b"\0" + array[::-1].tobytes(), dtype=dtype, offset=1)[::-1]
+    sparse = np.frombuffer(b"\0" + np.repeat(array, 2).tobytes(), dtype=dtype, offset=1)[::2]
+    arrays = [*(record["value"] for record in packed), packed[0]["value"][::-1][::-1], moved, reversed_, sparse]
+    assert all(np.array_equal(each, array) for each in arrays)
+    assert not all(each.flags.aligned for each in arrays)
+    return arrays
+
+
+_FLAGS = ((0, 1), (1, 0), (1, 2), (0, 3), (4, 1), (2, 2))
+
+
+@pytest.mark.parametrize("dtype", ["<u2", ">u2", "<u4", ">u4", "<i8", ">i8", "<i4", "<u8"])
+def test_arrays_of_ids_need_no_alignment(dtype: str) -> None:
+    made = train(Texts(["a b"] * 9), scheme="byte")
+    text = "unaligned arrays of ids"
+    for ids in _unaligned(made.encode_list(text), dtype):
+        rows = Ragged(ids, np.array([0, 9, len(ids)]))
+        assert made.decode(ids) == made.decode(rows.ids) == "".join(made.decode_segments(ids)) == text
+        assert made.decode(ids, skip_special=True) == "".join(made.decode_batch([ids])) == text
+        assert made.decode_bytes(ids) == made.decode_bytes(rows[0]) + made.decode_bytes(rows[1]) == text.encode()
+        assert made.decode_batch(rows) == made.decode_batch(Ragged(*map(np.copy, (rows.ids, rows.offsets))))
+        assert made.decode_batch(rows) == made.decode_batch(iter(rows)) == ["unaligned", " arrays of ids"]
+
+
+@pytest.mark.parametrize("dtype", ["<i8", ">i8", "<i4", "<u8"])
+def test_offsets_need_no_alignment(dtype: str) -> None:
+    made = train(Texts(["a b"] * 9), scheme="byte")
+    ids = made.encode("one two")
+    for offsets in _unaligned([0, 3, 3, 7], dtype):
+        rows = Ragged(ids, offsets)
+        assert made.decode_batch(rows) == ["one", "", " two"]
+        assert made.decode_batch(rows[1:]) == ["", " two"]
+
+
+def test_ids_may_overlap() -> None:
+    """Each begins one byte behind the one before it."""
+    made = train(Texts(["a b"] * 9), scheme="byte")
+    whole = made.encode("abc")
+    ids = np.lib.stride_tricks.as_strided(whole, (5,), (1,))
+    with pytest.raises(UnknownId, match=f"id {int(whole[1]) << 8} is not in the vocabulary"):
+        made.decode(ids)
+    assert made.decode(ids[::2]) == "abc"
+
+
+def test_the_engine_reads_numbers_without_alignment() -> None:
+    pairs, ids = np.array([[97, 98], [256, 99]], np.uint32), [*range(100, 258), *range(100)]
+    plain = _engine.Encoder.from_merges(_engine.Pattern("whole"), pairs, np.array(ids, np.uint32))
+    records = np.zeros((2, 2), dtype=[("id", "<u4"), ("flag", "u1")])
+    records["id"] = pairs
+    for each in (records["id"], records["id"].copy(order="F"), records["id"][::-1][::-1]):
+        for numbers in _unaligned(ids, "<u4"):
+            encoder = _engine.Encoder.from_merges(_engine.Pattern("whole"), each, numbers)
+            assert encoder.encode_list(b"xabcab") == plain.encode_list(b"xabcab")
 
 
 def test_empty_arrays_hold_no_ids() -> None:

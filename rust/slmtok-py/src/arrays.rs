@@ -1,21 +1,35 @@
 //! Ids from Python and arrays to numpy. Arrays own their vector without a copy and are read-only.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use numpy::ndarray::Dimension;
 use numpy::npyffi::NPY_ARRAY_WRITEABLE;
-use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    Element, PyArray1, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyRange, PyTuple};
 use slmtok_core::decode::Decoder;
 
+use crate::python_code::{hang_if_ended, import};
+
 /// A read-only array that owns `values`.
 pub fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
+    prepare_arrays(py)?;
     Ok(lock(PyArray1::from_vec(py, values)))
 }
 
 /// Looks up the tables of numpy that the first array looks up: a child forked meanwhile would wait for them for ever.
 #[pyfunction]
-pub fn prepare_arrays(py: Python<'_>) {
-    drop(PyArray1::from_vec(py, Vec::<u32>::new()).readonly());
+pub fn prepare_arrays(py: Python<'_>) -> PyResult<()> {
+    static ARE_PREPARED: AtomicBool = AtomicBool::new(false);
+    if !ARE_PREPARED.load(Ordering::Acquire) {
+        import(py, "numpy")?;
+        hang_if_ended(|| drop(PyArray1::from_vec(py, Vec::<u32>::new()).readonly()));
+        ARE_PREPARED.store(true, Ordering::Release);
+    }
+    Ok(())
 }
 
 /// Numbers of an array or of a sequence of int; the latter does not import numpy.
@@ -28,16 +42,37 @@ pub fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
 
 /// The values of an array in order. One whose strides repeat a value may be larger than all memory.
 pub fn copied<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Vec<T>> {
-    let values = array.as_array();
     let mut copy = Vec::new();
-    copy.try_reserve_exact(values.len()).map_err(|_| {
+    copy.try_reserve_exact(array.len()).map_err(|_| {
         PyMemoryError::new_err(format!(
             "cannot allocate {} bytes for the ids",
-            values.len().saturating_mul(size_of::<T>())
+            array.len().saturating_mul(size_of::<T>())
         ))
     })?;
-    copy.extend(values.iter().copied());
+    match array.as_slice() {
+        Ok(values) => copy.extend_from_slice(values),
+        Err(_) => copy.extend(rows::<_, _, 1>(array).map(|[value]| value)),
+    }
     Ok(copy)
+}
+
+/// Each row of N values of an array, whose last dimension is that of rows if it has two. Neither the address nor the strides need
+/// be multiples of the size of a value, as those of a field of a packed record are not, which `as_array` divides without a word.
+#[allow(unsafe_code, reason = "numpy's crate has no safe way to read an array that is not aligned")]
+fn rows<T: Element + Copy, D: Dimension, const N: usize>(
+    array: &PyReadonlyArray<'_, T, D>,
+) -> impl ExactSizeIterator<Item = [T; N]> {
+    let (start, strides) = (array.data().cast::<u8>(), array.strides());
+    let (shape, within) = (array.shape(), strides.get(1).copied().unwrap_or(0));
+    assert_eq!(shape.get(1).copied().unwrap_or(1), N, "a row of another length");
+    let between = strides[0];
+    (0..shape[0]).map(move |row| {
+        std::array::from_fn(|column| {
+            // SAFETY: `row` and `column` are within the shape, so numpy has a value of type T at this distance from the first
+            // one, inside of one allocation, which the borrow of the array keeps alive. It may begin at any address.
+            unsafe { start.offset(row as isize * between + column as isize * within).cast::<T>().read_unaligned() }
+        })
+    })
 }
 
 /// Pairs of an array of shape (n, 2) or of a sequence of tuples; the latter does not import numpy.
@@ -46,11 +81,11 @@ pub fn pairs(values: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, u32)>> {
         return values.extract();
     }
     let array = values.extract::<PyReadonlyArray2<'_, u32>>()?;
-    let rows = array.as_array();
-    if rows.ncols() != 2 {
-        return Err(PyTypeError::new_err(format!("pairs must have shape (n, 2), not (n, {})", rows.ncols())));
+    let columns = array.shape()[1];
+    if columns != 2 {
+        return Err(PyTypeError::new_err(format!("pairs must have shape (n, 2), not (n, {columns})")));
     }
-    Ok(rows.rows().into_iter().map(|row| (row[0], row[1])).collect())
+    Ok(rows(&array).map(|[left, right]| (left, right)).collect())
 }
 
 fn is_plain(values: &Bound<'_, PyAny>) -> bool {
@@ -59,6 +94,7 @@ fn is_plain(values: &Bound<'_, PyAny>) -> bool {
 
 /// A read-only array with a copy of `values`.
 pub fn read_only_copy<'py, T: Element>(py: Python<'py>, values: &[T]) -> PyResult<Bound<'py, PyAny>> {
+    prepare_arrays(py)?;
     Ok(lock(PyArray1::from_slice(py, values)))
 }
 

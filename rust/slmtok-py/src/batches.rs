@@ -7,6 +7,7 @@ use slmtok_core::encode::{Document, Dropout, EncodedDocuments, Encoder, Frame, T
 
 use crate::arrays::read_only;
 use crate::bridge::{run_reporting, run_with_callback};
+use crate::python_code::attach;
 use crate::text::{Texts, transcode};
 
 /// Ids and offsets.
@@ -60,7 +61,7 @@ pub fn encode_texts<'py>(
     let transcode: Transcode<'_> = &mut |index, utf8| {
         let found = pending.binary_search_by_key(&index, |(index, _)| *index);
         let (_, string) = &pending[found.expect("every document in code points is pending")];
-        Python::attach(|py| transcode(string.bind(py), index, &mut window, utf8)).map_err(|error| {
+        attach(|py| transcode(string.bind(py), index, &mut window, utf8)).map_err(|error| {
             raised = Some(error);
             Error::Interrupted
         })

@@ -16,6 +16,7 @@ use slmtok_core::parallel::ReportProgress;
 use slmtok_core::{Error, Result, parallel};
 
 use crate::bytes_object::bytes_object;
+use crate::python_code::{attach, call, import};
 
 /// Interval between two checks for signals and two calls of a progress callback.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -53,9 +54,12 @@ pub fn run_reporting<T: Send>(
                 return Ok(());
             }
             last = Instant::now();
-            Python::attach(|py| {
+            attach(|py| {
                 py.check_signals()?;
-                callback.as_ref().map_or(Ok(()), |callback| callback.call1(py, (stage, done, total)).map(drop))
+                if let Some(callback) = &callback {
+                    call(callback.bind(py), (stage, done, total), None)?;
+                }
+                Ok(())
             })
             .map_err(|error: PyErr| {
                 raised = Some(error);
@@ -105,9 +109,9 @@ pub fn run_with_callback<T: Send>(
     let mut raised = None;
     let outcome = run(py, || {
         work(&mut |block| {
-            Python::attach(|py| {
+            attach(|py| {
                 py.check_signals()?;
-                visit.call1(py, (bytes_object(py, block)?,)).map(drop)
+                call(visit.bind(py), (bytes_object(py, block)?,), None).map(drop)
             })
             .map_err(|error| {
                 raised = Some(error);
@@ -131,8 +135,8 @@ pub fn run_with_fallback<T: Send>(
     let mut raised = None;
     let outcome = run(py, || {
         work(&mut |bytes, number| {
-            Python::attach(|py| {
-                let parsed = fallback.bind(py).call1((bytes_object(py, bytes)?, number))?;
+            attach(|py| {
+                let parsed = call(fallback.bind(py), (bytes_object(py, bytes)?, number), None)?;
                 if parsed.is_none() {
                     return Ok(Parsed::Skipped);
                 }
@@ -176,8 +180,8 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 }
 
 fn raise(py: Python<'_>, name: &str, fields: &Bound<'_, PyDict>) -> PyResult<PyErr> {
-    let class = py.import("slmtok.errors")?.getattr(name)?;
-    Ok(PyErr::from_value(class.call((), Some(fields))?))
+    let class = import(py, "slmtok.errors")?.getattr(name)?;
+    Ok(PyErr::from_value(call(&class, (), Some(fields))?))
 }
 
 /// Name of the class; sets its fields. The match is exhaustive, so that a new variant does not compile until it is mapped.

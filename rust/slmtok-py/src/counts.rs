@@ -13,6 +13,7 @@ use crate::bridge::{run, run_holding_gil, run_polling, run_reporting, run_with_c
 use crate::bytes_object::bytes_object;
 use crate::documents::Documents;
 use crate::pattern::Pattern;
+use crate::python_code::call;
 use crate::text::Texts;
 
 /// How often each piece occurs.
@@ -108,7 +109,8 @@ impl Counts {
         let outcome = run_holding_gil(py, || {
             self.inner.blocks(n, &mut |block| {
                 let items = block.iter().map(|(piece, count)| Ok((bytes_object(py, piece)?, *count)));
-                items.collect::<PyResult<Vec<_>>>().and_then(|items| visit.call1((items,))).map(drop).map_err(|error| {
+                let visited = items.collect::<PyResult<Vec<_>>>().and_then(|items| call(visit, (items,), None));
+                visited.map(drop).map_err(|error| {
                     raised = Some(error);
                     Error::Interrupted
                 })

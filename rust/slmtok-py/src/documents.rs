@@ -19,6 +19,7 @@ use crate::batches;
 use crate::bridge::{POLL_INTERVAL, lock, run, run_holding_gil, run_polling, run_with_fallback};
 use crate::bytes_object::bytes_object;
 use crate::encoder::Encoder;
+use crate::python_code::{attach, call, next};
 use crate::text::Texts;
 
 /// Offset, line, and the compressed and uncompressed bytes before the seek point.
@@ -275,8 +276,8 @@ impl DocumentPipeline {
         let frame = Frame { bos, eos };
         let map = OrderedMap::new(
             threads,
-            move || Python::attach(|py| tasks.next(py)),
-            move |task| Python::attach(|py| finish(py, task?, encoder.as_ref(), encode_threads, frame)),
+            move || attach(|py| tasks.next(py)),
+            move |task| attach(|py| finish(py, task?, encoder.as_ref(), encode_threads, frame)),
         );
         Ok(Self { map })
     }
@@ -334,16 +335,15 @@ impl Tasks {
                 Some(Source::File(file)) => {
                     file.next_chunk(py)?.map(|chunk| Task::Chunk(self.opened - 1, Arc::clone(file), chunk))
                 }
-                Some(Source::Batches(batches)) => match batches.bind(py).clone().next() {
-                    Some(batch) => Some(Task::Parsed(self.opened - 1, batch?.cast_into::<Documents>()?.unbind())),
+                Some(Source::Batches(batches)) => match next(batches.bind(py))? {
+                    Some(batch) => Some(Task::Parsed(self.opened - 1, batch.cast_into::<Documents>()?.unbind())),
                     None => None,
                 },
             };
             if found.is_some() {
                 return Ok(found);
             }
-            let Some(source) = self.sources.bind(py).clone().next() else { return Ok(None) };
-            let source = source?;
+            let Some(source) = next(self.sources.bind(py))? else { return Ok(None) };
             self.current = Some(match source.cast::<DocumentReader>() {
                 Ok(reader) => Source::File(Arc::clone(&reader.get().inner)),
                 Err(_) => Source::Batches(source.try_iter()?.unbind()),
@@ -405,9 +405,9 @@ struct Stream {
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let size = Python::attach(|py| {
-            let block = self.read.call1(py, (buffer.len(),))?;
-            let block = block.bind(py).cast::<PyBytes>()?.as_bytes();
+        let size = attach(|py| {
+            let block = call(self.read.bind(py), (buffer.len(),), None)?;
+            let block = block.cast::<PyBytes>()?.as_bytes();
             let target = buffer.get_mut(..block.len());
             target
                 .ok_or_else(|| PyTypeError::new_err("the stream returned more bytes than requested"))?

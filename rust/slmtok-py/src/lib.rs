@@ -1,6 +1,7 @@
 //! The Python module `slmtok._native`: conversion of types and errors, without logic of its own.
 //!
-//! `bridge` releases the GIL, checks for signals and converts errors to the exceptions of `slmtok.errors`.
+//! `bridge` releases the GIL, checks for signals and converts errors to the exceptions of `slmtok.errors`; `python_code` calls
+//! Python.
 
 mod arrays;
 mod batches;
@@ -13,6 +14,7 @@ mod counts_files;
 mod documents;
 mod encoder;
 mod pattern;
+mod python_code;
 mod ranks;
 mod stream;
 mod text;

@@ -13,6 +13,7 @@ use slmtok_core::encode::Document;
 
 use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
+use crate::python_code::call;
 
 /// Most code points that are read together: they stay in the L2 cache.
 const MAX_READ_POINTS: usize = 1 << 15;
@@ -92,7 +93,7 @@ fn bytes_owner<'py>(text: &Bound<'py, PyAny>, document: usize) -> PyResult<Bound
         return Ok(text.clone());
     }
     if text.is_instance_of::<PyByteArray>() || text.is_instance_of::<PyMemoryView>() {
-        return text.py().get_type::<PyBytes>().call1((text,));
+        return call(&text.py().get_type::<PyBytes>(), (text,), None);
     }
     let kind = text.get_type().name()?;
     let hint = if text.hasattr("__fspath__")? { "; to encode a file, read it or use encode_files" } else { "" };

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slmtok_core::train::{self as core, Options, Outcome, Replayed, Stop, TieBreak, TokenLimits};
 
-use crate::arrays::read_only;
+use crate::arrays::{prepare_arrays, read_only};
 use crate::bridge::{exception, run, run_supervised};
 use crate::counts::Counts;
 
@@ -23,6 +23,7 @@ impl TrainResult {
     #[getter]
     fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let flat: Vec<u32> = self.inner.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
+        prepare_arrays(py)?;
         let array = PyArray1::from_vec(py, flat).reshape([self.inner.merges.len(), 2])?;
         array.try_readwrite()?.make_nonwriteable();
         Ok(array.into_any())

@@ -1,0 +1,78 @@
+//! Calls that run code of Python, and attaching to the interpreter.
+//!
+//! Before 3.14, Python ends a daemon thread that asks for the GIL while the interpreter finalizes. It does so by `pthread_exit`,
+//! which unwinds the stack: frames of Rust on it would drop objects without the GIL, and `catch_unwind` would abort the process.
+//! Such a thread hangs instead, as in Python 3.14. pyo3 sees to this where it takes the GIL itself; code of Python takes it too.
+
+#![allow(unsafe_code, reason = "pyo3 has no form of this call that expects unwinding")]
+
+use std::hint::black_box;
+use std::mem::{forget, transmute};
+use std::ptr::null_mut;
+
+use pyo3::ffi::{PyObject, PyObject_Call};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// Blocks the thread that drops it for ever.
+struct HangThread;
+
+impl Drop for HangThread {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// Result of `work`. A thread that Python ends in `work` hangs.
+pub fn hang_if_ended<T>(work: impl FnOnce() -> T) -> T {
+    let guard = HangThread;
+    let result = work();
+    forget(guard);
+    result
+}
+
+/// `callable(*args, **kwargs)`. Otherwise code of Python runs only in `__index__` of an id and in `__del__`.
+pub fn call<'py>(
+    callable: &Bound<'py, PyAny>,
+    args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    type Object = *mut PyObject;
+    type Call = unsafe extern "C" fn(Object, Object, Object) -> Object;
+    type CallUnwinding = unsafe extern "C-unwind" fn(Object, Object, Object) -> Object;
+    let args = args.into_pyobject(callable.py()).map_err(Into::into)?;
+    // SAFETY: the two ABIs differ only in that the caller expects unwinding. `black_box` hides which function it is, because
+    // the compiler leaves out the cleanup around a function that pyo3 declares not to unwind.
+    let function = black_box(unsafe { transmute::<Call, CallUnwinding>(PyObject_Call) });
+    let kwargs = kwargs.map_or(null_mut(), Bound::as_ptr);
+    // SAFETY: `Bound` proves that the GIL is held; the arguments are a tuple, and a dict or null. Unwinding stops in this frame,
+    // in which nothing is dropped before it. The call returns a new reference, or null with an exception.
+    unsafe {
+        let result = hang_if_ended(|| function(callable.as_ptr(), args.as_ptr(), kwargs));
+        Bound::from_owned_ptr_or_err(callable.py(), result)
+    }
+}
+
+/// The next object of an iterator.
+pub fn next<'py>(iterator: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    // The iterator stands for its end: none yields itself.
+    let object = call(&iterator.py().import("builtins")?.getattr("next")?, (iterator, iterator), None)?;
+    Ok((!object.is(iterator)).then_some(object))
+}
+
+/// The module `name`.
+pub fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
+    call(&py.import("builtins")?.getattr("__import__")?, (name,), None)?;
+    // It is loaded, so that this runs no code of Python.
+    py.import(name)
+}
+
+/// Runs `work` with the GIL. The thread hangs if the interpreter has ended.
+pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    Python::try_attach(work).unwrap_or_else(|| {
+        drop(HangThread);
+        unreachable!("the thread hangs")
+    })
+}
