@@ -261,6 +261,12 @@ def _fault(words: Sequence[str], given: Sequence[str], program: Program) -> str 
     return next(_misfits(context), None) if absent is None else f"there is no file or folder {absent!r}"
 
 
+def other_than_text(path: str) -> str | None:
+    """What an existing input is, as by NAMES, where that is another kind than text; else None."""
+    kind = NAMES.get(kind_of_file(path))
+    return kind or ("packed data" if is_packed(path) else "a run" if is_run(path) else None)
+
+
 def _misfits(context: click.Context) -> Iterator[str]:
     """What is wrong with inputs that exist and are of another kind than the command reads."""
     from slmtok.cli.files import names_tokenizer
@@ -276,7 +282,7 @@ def _misfits(context: click.Context) -> Iterator[str]:
             yield f"{value!r} is not a tokenizer"
         if not words <= {"CORPUS", "TEXT", "COUNTS"}:
             continue
-        name = NAMES.get(kind) or ("packed data" if is_packed(value) else "a run" if is_run(value) else None)
+        name = other_than_text(value)
         takes_counts = "COUNTS" in words or context.info_name in _TRAINING
         if name and not (kind == COUNTS and takes_counts):
             yield f"{value!r} is {name}, not text"

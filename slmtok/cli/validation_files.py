@@ -17,11 +17,16 @@ def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
     path = error.fields.get("validation_file")
     if not isinstance(path, str) or not takes_corpus(ctx.command):
         return
+    from slmtok.cli.checked_fix import other_than_text
     from slmtok.corpus.paths import expand
     from slmtok.shards.plan import source_names
     from slmtok.shards.split import rule_of_files
 
     corpus, words = positional(ctx), arguments_of(ctx)
+    if Path(path).exists() and (kind := other_than_text(path)):
+        error.where = f"{path} is {kind}, not text"
+        error.fix = command_line(ctx, [_with_rule(word, before, "auto") for before, word in pairwise(["", *words])])
+        return
     places = [at for at, (before, word) in enumerate(pairwise(["", *words])) if word in corpus and before[:2] != "--"]
     try:
         files, chosen = expand(corpus), expand([path])
@@ -40,6 +45,11 @@ def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
         return
     line = []
     for at, (before, word) in enumerate(pairwise(["", *words])):
-        line.append(rule if before == "--val" else f"--val={rule}" if word.startswith("--val=") else word)
+        line.append(_with_rule(word, before, rule))
         line += [path] if at == places[-1] and is_added else []
     error.fix = command_line(ctx, line)
+
+
+def _with_rule(word: str, before: str, rule: str) -> str:
+    """A word of the command line, with this rule where it is, or holds, the value of --val."""
+    return rule if before == "--val" else f"--val={rule}" if word.startswith("--val=") else word
