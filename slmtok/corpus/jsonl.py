@@ -21,6 +21,7 @@ from typing import Any
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.jsonl_heads import control_character, is_json_object, meant_by_head, meant_by_line
 from slmtok.corpus.nested_texts import (
+    SHOWS_BROKEN_LINE,
     converted,
     explain_lacking,
     fix_of_absent,
@@ -40,7 +41,10 @@ from slmtok.options import ReadOptions
 _HEAD_BYTES = 1 << 20
 """Of a file, what is looked at where a record is not UTF-8."""
 _RECORD_SEPARATOR = b"\x1e"
-_UNQUOTED = "python -c 'import json,sys; print(*map(json.loads, filter(str.strip, sys.stdin)), sep=chr(10))'"
+_UNQUOTED = (
+    f"python -c 'import json, sys{SHOWS_BROKEN_LINE}; "
+    "print(*map(json.loads, filter(str.strip, sys.stdin)), sep=chr(10))'"
+)
 """The command that takes the objects out of lines that hold them in quotes."""
 _SUFFIX = ".jsonl"
 _MAX_COMPARED = 100

@@ -11,7 +11,7 @@ import shlex
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.nested_texts import converted
+from slmtok.corpus.nested_texts import SHOWS_BROKEN_LINE, converted
 from slmtok.corpus.streams import bare_suffix, beginning_of
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.text_commands import Source
@@ -29,7 +29,7 @@ _OF_PYTHON = (
     "print(*(json.dumps(ast.literal_eval(row)) for row in sys.stdin if row.strip()), sep=chr(10))"
 )
 _OF_CONTROLS = (
-    "import json, sys; "
+    f"import json, sys{SHOWS_BROKEN_LINE}; "
     "print(*(json.dumps(json.loads(row, strict=False)) for row in sys.stdin.buffer if row.strip()), sep=chr(10))"
 )
 _ESCAPED = r"JSON escapes control characters, such as \t and \u0001"

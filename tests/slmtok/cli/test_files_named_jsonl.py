@@ -58,6 +58,16 @@ def test_control_characters_in_strings_are_escaped(slmtok, first):
     assert fix_of(slmtok("count", "a.jsonl", "-o", "y")) == "repair the file: of its first 1 line none is JSON"
 
 
+def test_a_printed_command_shows_the_line_that_is_no_json(slmtok):
+    rows = [json.dumps({"body": {"text": row["text"]}}) for row in ROWS]
+    Path("a.jsonl").write_text("\n".join([*rows, "{broken"]) + "\n")
+    command = fix_of(slmtok("count", "a.jsonl", "-o", "x")).partition(", and name it")[0]
+    command = command.replace("python -c", f"{shlex.quote(sys.executable)} -c")
+    ran = subprocess.run(command, shell=True, check=False, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert ran.stderr.strip() == "not JSON: {broken"
+
+
 def test_plain_text_is_not_skipped_line_by_line(slmtok):
     Path("texts").mkdir()
     Path("texts/a.txt").write_text("Once upon a time.\nThe end.\n")
