@@ -20,8 +20,8 @@ import click
 
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
-    is_packed,
     lacks_text,
+    other_than_text,
     parameter_name,
     placeholder_words,
     positional,
@@ -39,7 +39,7 @@ from slmtok.cli.repairs import (
     without_one,
     without_quotes,
 )
-from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
+from slmtok.file_kinds import COUNTS, kind_of_file
 from slmtok.files import free_name
 
 
@@ -259,12 +259,6 @@ def _fault(words: Sequence[str], given: Sequence[str], program: Program) -> str 
     # Other words are prose behind the line, or stand for what is to be named.
     absent = next((value for value in _absent(context) if value in given), None)
     return next(_misfits(context), None) if absent is None else f"there is no file or folder {absent!r}"
-
-
-def other_than_text(path: str) -> str | None:
-    """What an existing input is, as by NAMES, where that is another kind than text; else None."""
-    kind = NAMES.get(kind_of_file(path))
-    return kind or ("packed data" if is_packed(path) else "a run" if is_run(path) else None)
 
 
 def _misfits(context: click.Context) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from slmtok.cli.arguments import arguments_of, command_line, positional, takes_corpus
+from slmtok.cli.arguments import arguments_of, command_line, other_than_text, positional, takes_corpus
 from slmtok.errors import SlmtokError
 from slmtok.foreign_options import split_of_share
 
@@ -17,7 +17,6 @@ def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
     path = error.fields.get("validation_file")
     if not isinstance(path, str) or not takes_corpus(ctx.command):
         return
-    from slmtok.cli.checked_fix import other_than_text
     from slmtok.corpus.paths import expand
     from slmtok.shards.plan import source_names
     from slmtok.shards.split import rule_of_files
