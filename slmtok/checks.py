@@ -6,15 +6,17 @@ Each error says what the caller may have meant: a path where text belongs, one t
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import operator
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
-from slmtok.errors import InvalidText, OptionError, Setting, WrongType, value_text
+from slmtok.errors import InvalidText, OptionError, Setting, Unreadable, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_one, texts_of_rows
 from slmtok.sizes import parse_size
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
+MAX_NAME_BYTES = 255
+_MAX_PATH_BYTES = 4095
 MAX_THREADS = 1024
 """More than the cores of a machine; the system may refuse to start thousands of threads."""
 
@@ -423,9 +427,27 @@ def is_file_name(name: str | bytes) -> bool:
 
 
 def check_output_name(name: str | bytes) -> None:
-    """Raises `OptionError` for a name that no file can have."""
+    """Raises `OptionError` for a name that no file can have, `Unreadable` for one that is too long."""
     if not is_file_name(name):
         raise OptionError(f"output {name!r} holds a zero byte or a lone surrogate", fix="name it without")
+    path = os.fsdecode(name)
+    if max(map(len, map(os.fsencode, Path(path).parts)), default=0) > MAX_NAME_BYTES:
+        raise name_too_long(path)
+
+
+def name_too_long(path: str) -> Unreadable:
+    """The error for a path that the system refuses for its length: the longest name in it, or the path, is blamed."""
+    name = max(Path(path).parts, key=lambda part: len(os.fsencode(part)), default=path)
+    what, limit = "name", f"{MAX_NAME_BYTES} bytes, and fewer on some encrypted disks"
+    if len(os.fsencode(path)) > _MAX_PATH_BYTES and len(os.fsencode(name)) <= MAX_NAME_BYTES:
+        what, name, limit = "path", path, f"{_MAX_PATH_BYTES:,} bytes"
+    return Unreadable(
+        f"the {what} {name[:40] + '…'!r} is too long: {len(os.fsencode(name)):,} bytes",
+        limit=limit,
+        fix=f"give it a shorter {what}",
+        path=path,
+        os_error=errno.ENAMETOOLONG,
+    )
 
 
 def check_path(path: object, example: str = "corpus.txt") -> str:

@@ -395,15 +395,18 @@ def _documents_for(runs: Sequence[RunFolder]) -> list[str]:
     return ["--on", paths[0] if len(tokenizers) == 1 else "TEXT"]
 
 
-def refuse_file_of_data(path: str, line_with: Callable[[str], str] | None = None) -> None:
+def refuse_file_of_data(path: str, line_with: Callable[[str], str] | None = None, *, train: str | None = None) -> None:
     """Raises `OptionError` for one file of packed data; the fix is the command with their folder in its place, which
     `line_with` writes, and which follows from the arguments without it.
+
+    train: the training data, beside which `path` is for validation; `auto` is the validation split of their own folder.
     """
     kind, context = kind_of_file(path), click.get_current_context(silent=True)
     folder = str(Path(path).parent) if kind in (MANIFEST, LAYOUT, SHARD) else packed_of(path)
     if folder is None or context is None:
         return
-    words = _with_data(path, folder)
+    is_own = train is not None and Path(train) == Path(folder)
+    words = _with_data(path, "auto" if is_own else folder)
     if line_with is None and words == arguments_of_command():
         return  # a file of settings names it: opening refuses it
     raise OptionError(

@@ -9,9 +9,7 @@ from datetime import timedelta
 import click
 
 from slmmodel import torchrun
-from slmmodel.errors import OptionError
-from slmtok.cli.arguments import command_line
-from slmtok.cli.options import arguments_of_command
+from slmtok.cli.ranks import several_processes
 
 OF_RANKS = ("train", "resume")
 """Commands whose work the processes share."""
@@ -27,11 +25,8 @@ def check_is_alone() -> None:
     if "LOCAL_RANK" not in os.environ or not torchrun.is_rank():
         return
     context = click.get_current_context()
-    raise OptionError(
-        f"{context.command_path} runs in one process, and torchrun started {torchrun.number('WORLD_SIZE')}",
-        limit=f"{' and '.join(f'slm {name}' for name in OF_RANKS)} share their work between processes",
-        fix=command_line(context, arguments_of_command()),
-    )
+    limit = f"{' and '.join(f'slm {name}' for name in OF_RANKS)} share their work between processes"
+    raise several_processes(context, str(torchrun.number("WORLD_SIZE")), limit)
 
 
 def reports(error: str) -> bool:

@@ -383,6 +383,7 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
     section = DataConfig.model_validate(validate(options).get("data", {}))
     if data is not None and not section.is_mixture:
         _refuse_run(data)
+        refuse_file_of_data(section.val, train=data)
         return open_if_text(data, tokenizer, section.val, read)
     from slmmodel.cli.sources import open_mixture, with_passkeys
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from slmtok import errors as slmtok_errors
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
+from slmtok.cli.ranks import check_is_alone
 
 COMMANDS: dict[str, Entry] = {
     "train": Entry("slmtok.cli.train:train", "train a tokenizer on text, or on counts of text"),
@@ -50,6 +51,11 @@ def prepare(command: str) -> None:
             report_bus_errors()
 
 
+def _prepare(command: str) -> None:
+    check_is_alone()
+    prepare(command)
+
+
 def _versions() -> dict[str, object]:
     import sys
 
@@ -82,7 +88,7 @@ APP = App(
         answer_no=(slmtok_errors.NotEqual,),
     ),
     package="slmtok",
-    prepare=prepare,
+    prepare=_prepare,
 )
 
 

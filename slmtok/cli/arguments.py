@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
-from slmtok.file_kinds import COUNTS, LOCK, MANIFEST, TOKENIZER, UNKNOWN, kind_of, kind_of_file
+from slmtok.file_kinds import COUNTS, LOCK, MANIFEST, NAMES, TOKENIZER, UNKNOWN, is_run, kind_of, kind_of_file
 from slmtok.files import last_write
 from slmtok.path_arguments import free_name, glob_matches
 from slmtok.specials import FIRST_LEARNED
@@ -393,6 +393,12 @@ def refuse_list(arguments: Sequence[str], fix: Callable[[list[str]], str]) -> No
 def are_sizes(words: Sequence[str]) -> bool:
     """Whether all words are sizes of a vocabulary."""
     return all(map(str.isdecimal, words)) and min(map(int, words)) >= FIRST_LEARNED
+
+
+def other_than_text(path: str) -> str | None:
+    """What an existing input is, as by NAMES, where that is another kind than text; else None."""
+    kind = NAMES.get(kind_of_file(path))
+    return kind or ("packed data" if is_packed(path) else "a run" if is_run(path) else None)
 
 
 def is_packed(path: str) -> bool:

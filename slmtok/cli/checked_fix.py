@@ -20,8 +20,8 @@ import click
 
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
-    is_packed,
     lacks_text,
+    other_than_text,
     parameter_name,
     placeholder_words,
     positional,
@@ -39,7 +39,7 @@ from slmtok.cli.repairs import (
     without_one,
     without_quotes,
 )
-from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
+from slmtok.file_kinds import COUNTS, kind_of_file
 from slmtok.files import free_name
 
 
@@ -285,7 +285,7 @@ def _misfits(context: click.Context) -> Iterator[str]:
             yield f"{value!r} is not a tokenizer"
         if not words <= {"CORPUS", "TEXT", "COUNTS"}:
             continue
-        name = NAMES.get(kind) or ("packed data" if is_packed(value) else "a run" if is_run(value) else None)
+        name = other_than_text(value)
         takes_counts = "COUNTS" in words or context.info_name in _TRAINING
         if name and not (kind == COUNTS and takes_counts):
             yield f"{value!r} is {name}, not text"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Sequence
 
 from slmtok.atomic import REMEDIES
+from slmtok.checks import name_too_long
 from slmtok.cli import streams
 from slmtok.errors import DiskFull, InternalError, SlmtokError, Unreadable
 
@@ -27,6 +29,8 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         fact = f"no space left while writing {error.filename!r}"
         return DiskFull(fact, where=str(error.filename), fix="free some space, then run the same command again")
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return name_too_long(os.fsdecode(error.filename))
     if isinstance(error, OSError):
         return Unreadable(
             f"cannot use {error.filename!r}: {error.strerror or error}",
@@ -37,6 +41,10 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
     if isinstance(error, MemoryError):
         fix = "free memory, raise its limit (ulimit -v), or give less at a time"
         return Unreadable("not enough memory", fix=fix)
+    if isinstance(error, OverflowError) and "timestamp too large" in str(error):
+        # `time.time` of Python counts nanoseconds in 64 bits; modules of Python call it while they are imported.
+        fact = "the clock of this machine is past the year 2262, which Python cannot read"
+        return Unreadable(fact, where="the system clock", limit="2262-04-11", fix="set the clock, then run it again")
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
         fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or use fewer threads"
         return Unreadable("the system starts no more threads", fix=fix)

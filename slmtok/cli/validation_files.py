@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from slmtok.cli.arguments import arguments_of, command_line, positional, takes_corpus
+from slmtok.cli.arguments import arguments_of, command_line, other_than_text, positional, takes_corpus
 from slmtok.errors import SlmtokError
 from slmtok.foreign_options import split_of_share
 
@@ -22,6 +22,10 @@ def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
     from slmtok.shards.split import rule_of_files
 
     corpus, words = positional(ctx), arguments_of(ctx)
+    if Path(path).exists() and (kind := other_than_text(path)):
+        error.where = f"{path} is {kind}, not text"
+        error.fix = command_line(ctx, [_with_rule(word, before, "auto") for before, word in pairwise(["", *words])])
+        return
     places = [at for at, (before, word) in enumerate(pairwise(["", *words])) if word in corpus and before[:2] != "--"]
     try:
         files, chosen = expand(corpus), expand([path])
@@ -40,6 +44,11 @@ def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
         return
     line = []
     for at, (before, word) in enumerate(pairwise(["", *words])):
-        line.append(rule if before == "--val" else f"--val={rule}" if word.startswith("--val=") else word)
+        line.append(_with_rule(word, before, rule))
         line += [path] if at == places[-1] and is_added else []
     error.fix = command_line(ctx, line)
+
+
+def _with_rule(word: str, before: str, rule: str) -> str:
+    """A word of the command line, with this rule where it is, or holds, the value of --val."""
+    return rule if before == "--val" else f"--val={rule}" if word.startswith("--val=") else word

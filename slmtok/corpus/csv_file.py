@@ -33,6 +33,7 @@ from slmtok.corpus.tables import Header, longest_column
 from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
 from slmtok.files import read_file
+from slmtok.sizes import counted
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
@@ -79,7 +80,8 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
                 if by_mark := _fix_of_mark(path, options):
                     malformed.limit, malformed.fix = by_mark
                 elif header is not None and not is_any_read:
-                    malformed.fix = fix_of_rows(path, header.width, header.columns, options.encoding) or malformed.fix
+                    by_rows = fix_of_rows(path, header.width, header.columns, options.encoding)
+                    malformed.fix = by_rows or malformed.parts["fix"]
                 raise located(malformed, path, line=first_line)
             skipped.records += 1
 
@@ -88,7 +90,7 @@ def _not_csv(error: csv.Error, more_lines: int, *, is_at_end: bool) -> Malformed
     """The error for a row with a fault in its quotes. more_lines: those of the row behind its first."""
     if not is_at_end:
         return MalformedRecord(f"the row is not CSV: {error}", fix=("repair the row, or ", *SKIP))
-    lost = f" leaves out the {more_lines:,} lines behind it as well" if more_lines else " leaves the row out"
+    lost = f" leaves out the {counted(more_lines, 'line')} behind it as well" if more_lines else " leaves the row out"
     return MalformedRecord(
         "the row has a quote that is not closed until the end of the file",
         limit="a quote in quotes is doubled",

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from slmtok.corpus.jsonl_heads import control_character
 from slmtok.corpus.nested_texts import (
     explain_lacking,
     fix_of_absent,
@@ -193,6 +194,8 @@ def _skip_space(text: str, at: int) -> int:
 
 def _malformed(error: Exception, file: Source, record: int, other_format: Message | None) -> MalformedRecord:
     reason = str(error) if isinstance(error, ValueError) else "it nests too deep"
+    if isinstance(error, json.JSONDecodeError) and (control := control_character(error)):
+        reason = f"{control} stands in a string at line {error.lineno:,}, column {error.colno:,}"
     at = error.pos if isinstance(error, json.JSONDecodeError) else 0
     before = error.doc[:at].rstrip() if isinstance(error, json.JSONDecodeError) else ""
     if isinstance(error, json.JSONDecodeError) and before.endswith(",") and error.doc[at : at + 1] in ("]", "}"):

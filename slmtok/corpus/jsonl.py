@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.corpus.encodings import utf8_evidence
-from slmtok.corpus.jsonl_heads import is_json_object, meant_by_head
+from slmtok.corpus.jsonl_heads import control_character, is_json_object, meant_by_head, meant_by_line
 from slmtok.corpus.nested_texts import (
+    SHOWS_BROKEN_LINE,
     converted,
     explain_lacking,
     fix_of_absent,
@@ -40,7 +41,10 @@ from slmtok.options import ReadOptions
 _HEAD_BYTES = 1 << 20
 """Of a file, what is looked at where a record is not UTF-8."""
 _RECORD_SEPARATOR = b"\x1e"
-_UNQUOTED = "python -c 'import json,sys; print(*map(json.loads, filter(str.strip, sys.stdin)), sep=chr(10))'"
+_UNQUOTED = (
+    f"python -c 'import json, sys{SHOWS_BROKEN_LINE}; "
+    "print(*map(json.loads, filter(str.strip, sys.stdin)), sep=chr(10))'"
+)
 """The command that takes the objects out of lines that hold them in quotes."""
 _SUFFIX = ".jsonl"
 _MAX_COMPARED = 100
@@ -84,7 +88,7 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             error.limit, error.fix = "a comma follows the record", converted(file, "lines", "sed 's/,$//'")
         elif not is_utf_8(line, is_whole=True):
             error.fix = _fix_of_encoding(source)
-        elif record is ... and (found := meant_by_head(source, options)):
+        elif record is ... and (found := meant_by_line(line, file) or meant_by_head(source, options)):
             error.limit, error.fix = found
         elif isinstance(record, dict) and (fix := _fix_of_absent(source, options, record)):
             error.fix = fix
@@ -167,6 +171,8 @@ def _decode(line: bytes) -> Any:
         reason, at = f"{error.msg.removesuffix(' at')} at column {error.colno}", error.pos
         if error.msg.startswith("Unterminated string"):
             reason, at = f"the line ends inside a string, which begins at column {error.colno}", len(text)
+        elif control := control_character(error):
+            reason = f"{control} stands in a string at column {error.colno}"
         elif not text[error.pos :].strip():
             reason = f"the line ends before the record does, at column {error.colno}"
         near = text[max(0, at - 12) : at + 12]

@@ -11,7 +11,7 @@ import shlex
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.nested_texts import converted
+from slmtok.corpus.nested_texts import SHOWS_BROKEN_LINE, converted
 from slmtok.corpus.streams import bare_suffix, beginning_of
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.text_commands import Source
@@ -28,6 +28,27 @@ _OF_PYTHON = (
     "import ast, json, sys; "
     "print(*(json.dumps(ast.literal_eval(row)) for row in sys.stdin if row.strip()), sep=chr(10))"
 )
+_OF_CONTROLS = (
+    f"import json, sys{SHOWS_BROKEN_LINE}; "
+    "print(*(json.dumps(json.loads(row, strict=False)) for row in sys.stdin.buffer if row.strip()), sep=chr(10))"
+)
+_ESCAPED = r"JSON escapes control characters, such as \t and \u0001"
+
+
+def control_character(error: json.JSONDecodeError) -> str | None:
+    """The control character that a string of JSON holds as itself, `control character U+0001`; None of other faults."""
+    if not error.msg.startswith("Invalid control character"):
+        return None
+    return f"control character U+{ord(error.doc[error.pos]):04X}"
+
+
+def meant_by_line(line: bytes, source: Source) -> tuple[Message, Message] | None:
+    """The limit and the fix for a line that is JSON but for control characters in its strings; None of others."""
+    try:
+        json.loads(line, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return _ESCAPED, converted(source, "json", f"python -c {shlex.quote(_OF_CONTROLS)}")
 
 
 def meant_by_head(source: str, options: ReadOptions) -> tuple[Message | None, Message] | None:
@@ -77,6 +98,14 @@ def _begins_with_object(text: str) -> bool:
 
 
 def _is_dict(line: str) -> bool:
+    """Whether a line that is no JSON is a dict of Python, which differs in its marks and names, not inside strings."""
+    try:
+        json.loads(line)
+    except json.JSONDecodeError as error:
+        if error.msg.startswith("Invalid"):
+            return False
+    except (ValueError, RecursionError):
+        return False
     try:
         return isinstance(ast.literal_eval(line), dict)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

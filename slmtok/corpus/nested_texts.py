@@ -325,8 +325,12 @@ def _as_texts(
     return converted(source, "text", f"python -c {shlex.quote(program)}")
 
 
+SHOWS_BROKEN_LINE = (
+    '; sys.excepthook = lambda kind, error, trace: sys.exit("not JSON: " + str(getattr(error, "doc", error))[:80])'
+)
+"""Behind the imports of a command that reads lines of JSON: a broken one ends it with the line, not a traceback."""
 _READERS = {
-    **dict.fromkeys(SUFFIXES["jsonl"], ("", "row in map(json.loads, filter(str.strip, sys.stdin))")),
+    **dict.fromkeys(SUFFIXES["jsonl"], (SHOWS_BROKEN_LINE, "row in map(json.loads, filter(str.strip, sys.stdin))")),
     ".json": ("", "row in json.load(sys.stdin)"),
     ".parquet": (
         ", pyarrow.parquet",

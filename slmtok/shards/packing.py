@@ -158,7 +158,7 @@ def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: d
     try:
         check_tokenizer(tokenizer)
     except WrongType as error:
-        error.fix = fix or error.fix
+        error.fix = fix or error.parts["fix"]
         raise
     if fix:
         raise WrongType("several texts are a list of paths", limit=limit, fix=fix)

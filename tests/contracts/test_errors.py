@@ -102,3 +102,15 @@ def test_every_error_has_a_remedy() -> None:
 def test_no_text_installs_slmtok_from_an_index() -> None:
     """It is not published: a message names a command that works with a wheel and in a checkout."""
     assert _faults_of_the_library()[1] == []
+
+
+def test_errors_about_a_corpus_keep_the_options_of_their_parts() -> None:
+    """`error.fix` is text that spells options as Python does; the command line needs `error.parts["fix"]`."""
+    reading = [path for folder in ("corpus", "shards", "training") for path in files(f"slmtok/{folder}", suffix=".py")]
+    read = [
+        f"{name(path)}:{node.lineno}"
+        for path in reading
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr == "fix"
+    ]
+    assert read == []

@@ -88,7 +88,9 @@ def test_a_file_of_packed_data_stands_for_its_folder(slm: Any, here: Path, line:
 
 @pytest.mark.parametrize("name", ["tok.json", "manifest.json", "val-00000.nb"])
 def test_a_file_of_packed_data_as_validation(slm: Any, here: Path, name: str) -> None:
-    assert "fix:   name the folder: data\n" in slm("train", "data", "--val", f"data/{name}", "-o", "new", code=1).err
+    for line, meant in (("data --val {}", "data --val auto"), ("data3 --val={}", "data3 --val=data")):
+        error = slm("train", *line.format(f"data/{name}").split(), "-o", "new", code=2).err
+        assert error.endswith(f"  fix:   slm train {meant} -o new\n"), error
     assert not Path("new").exists()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import slmtok as package
 from slmtok import atomic
+from slmtok.cli.system_errors import system_error
 from slmtok.errors import DiskFull, OptionError, OutputExists, Unreadable, WrongType
 from slmtok.id_arrays import write_npy
 
@@ -83,6 +84,36 @@ def test_names_that_no_file_can_have(folder):
             pass
     with pytest.raises(Unreadable, match="shorter name"):
         atomic.check_outputs("x" * 300)
+
+
+@pytest.mark.parametrize("name", ["x" * 256, f"a/{'é' * 128}/b"])
+def test_a_name_that_is_too_long_is_blamed_itself(slmtok, corpus, name):
+    """Commands look for a file in the folder of the output, which the user has not named."""
+    Path("a").mkdir()
+    slmtok("train", "corpus.txt", "--vocab", 300, "-o", "tok.json")
+    for line in (["pack", "corpus.txt", "-t", "tok.json"], ["train", "corpus.txt", "--vocab", 300], ["sample-corpus"]):
+        ran = slmtok(*line, "-o", name)
+        assert ran.code == 1
+        letter = "x" if name[0] == "x" else "é"
+        assert ran.err.startswith(f"error: the name '{letter * 40}…' is too long: 256 bytes\n"), ran.err
+        assert ran.err.endswith("  fix:   give it a shorter name\n")
+
+
+def test_a_clock_that_python_cannot_read_is_named():
+    error = system_error(OverflowError("timestamp too large to convert to C _PyTime_t"), "slmtok")
+    assert isinstance(error, Unreadable) and error.limit == "2262-04-11"
+
+
+def test_a_command_with_an_output_runs_in_one_process(slmtok, monkeypatch):
+    """Each process of torchrun would write the same output."""
+    for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    ran = slmtok("sample-corpus", "-o", "a.txt")
+    assert ran.code == 2 and not Path("a.txt").exists()
+    assert "slmtok sample-corpus runs in one process, and torchrun started 2\n" in ran.err
+    assert ran.err.endswith("  fix:   slmtok sample-corpus -o a.txt\n")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert slmtok("sample-corpus", "-o", "a.txt", "--bytes", "10kB").code == 0
 
 
 def test_an_unwritable_folder_is_found_before_the_work(slmtok, folder):

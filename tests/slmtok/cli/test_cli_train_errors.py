@@ -169,7 +169,7 @@ def test_malformed_jsonl(slmtok):
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ('{"text": "a\tb"}', 'Invalid control character at column 12, near …{"text": "a\tb"}…\n'),
+        ('{"text": "a\tb"}', 'control character U+0009 stands in a string at column 12, near …{"text": "a\tb"}…\n'),
         ('{"text": "a', 'the line ends inside a string, which begins at column 10, near …{"text": "a…\n'),
         ('{"text": "a"', 'the line ends before the record does, at column 13, near …{"text": "a"…\n'),
         ('{"text": "a", "id":', 'the line ends before the record does, at column 20, near …: "a", "id":…\n'),

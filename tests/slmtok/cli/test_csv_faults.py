@@ -30,6 +30,9 @@ def test_the_row_with_an_open_quote_is_where_it_begins(slmtok):
     assert "where: a.csv, line 4\n" in slmtok("count", "a.csv", "-o", "x").err
     Path("a.csv").write_text('id,text\n1,one\n2,"two')
     assert fix_of(slmtok("count", "a.csv", "-o", "x")) == "close the quote; --skip-malformed leaves the row out"
+    Path("a.csv").write_text('text\n"one\ntwo\n')
+    skips = "--skip-malformed leaves out the 1 line behind it as well"
+    assert fix_of(slmtok("count", "a.csv", "-o", "x")) == f"close the quote; {skips}"
 
 
 @pytest.mark.parametrize("encoding", [None, "cp1252"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-from printed_fixes import fix_of_line
+from printed_fixes import fix_of, fix_of_line
 
 SENTENCE = "the evening river went through the old town, and the children sang"
 POEM = "\n\n".join(f"{SENTENCE} {at}" for at in range(40)) + "\n"
@@ -80,6 +81,17 @@ def test_a_file_for_validation_is_named_in_the_corpus(slmtok, domains, corpus: s
         assert program == "slmtok" and words[-2:] == ["-o", "packed"]
         ran = slmtok(*words, "--json")
         assert ran.json["result"]["splits"]["val"]["bytes"] == Path("zh/0.txt").stat().st_size
+
+
+@pytest.mark.parametrize("rule", ["--val packed/tok.json", "--val=packed"])
+def test_validation_that_is_no_text_is_left_out_of_the_corpus(slmtok, domains, rule: str) -> None:
+    assert slmtok(*shlex.split(TRAIN)).code == 0
+    assert slmtok("pack", "fi", "-t", "tok.json", "-o", "packed").code == 0
+    ran = slmtok(*shlex.split(f"pack fi -t tok.json {rule} -o other"))
+    assert re.search(r"where: packed\S* is .*, not text\n", ran.err)
+    _, *words = shlex.split(fix_of(ran))
+    assert words == shlex.split(f"pack fi -t tok.json {re.sub('packed.*', 'auto', rule)} -o other")
+    assert slmtok(*words).code == 0
 
 
 @pytest.mark.parametrize("rule", ["files:zh/*.txt", "files:./zh/*.txt", "files:zh", "zh"])
