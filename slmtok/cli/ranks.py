@@ -22,6 +22,7 @@ def several_processes(context: click.Context, world_size: str, limit: str) -> Op
     """The error for a command that one process runs; its fix is the command line, without torchrun."""
     return OptionError(
         f"{context.command_path} runs in one process, and torchrun started {world_size}",
-        limit=limit,
+        # What the program of a rank starts inherits the variables of torchrun.
+        limit=f"{limit}; the program of one rank starts it by env -u LOCAL_RANK {context.command_path}",
         fix=command_line(context, arguments_of(context)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import shutil
@@ -22,7 +23,7 @@ from slm_folder import TEXT, TRAIN, make_folder
 import slmmodel
 from slmmodel import app
 from slmmodel.cli.pairs import read_pairs
-from slmmodel.errors import InvalidInput, MissingInput
+from slmmodel.errors import InvalidConfig, InvalidInput, MissingInput
 from slmtok.errors import MissingInput as MissingFile
 from slmtok.file_content import content_of
 
@@ -253,3 +254,47 @@ def test_a_name_that_is_nothing_gets_the_runs_of_the_folder(slm, here):
     runs = fix_in(err).split(", or ")
     assert "slm info run" in runs
     slm(*runs[0].split()[1:], code=0)
+
+
+def test_a_configuration_is_not_changed_in_place(slm, here):
+    Path("my.yaml").write_text(slm("config", "--preset", "cpu-demo", "--data", "data", code=0).out)
+    err = slm("config", "my.yaml", "--set", "optim.lr=1e-2", code=2).err
+    assert "limit: slm config writes a new configuration, and changes none" in err
+    fix = err.rpartition("fix:   slm ")[2].partition(" checks ")[0]
+    assert "peak learning rate 0.01" in slm(*fix.split(), code=0).out
+    assert "fix:   leave --preset out" in slm(*fix.split(), "--preset", "tiny-3m", code=2).err
+    assert "fix:   leave --full out" in slm(*fix.split(), "--full", code=2).err
+
+
+def test_heads_that_do_not_fit_need_one_fix(slm, here):
+    line = ["train", "data", "-o", "new", "--preset", "cpu-demo", "--budget", "steps=1", "--dry-run"]
+    sets = ["--set", "model.n_heads=3"]
+    fix = slm(*line, *sets, code=2).err.partition("  fix:   ")[2].partition(", or ")[0].split()
+    assert "would train" in slm(*line, *sets, *fix, code=0).out
+    err = slm(*line, *sets, "--set", "model.n_kv_heads=3", code=2).err
+    for fix in err.rpartition("fix:   ")[2].strip().split(", or "):
+        assert "would train" in slm(*line, *sets, "--set", "model.n_kv_heads=3", *fix.split(), code=0).out
+    with pytest.raises(InvalidConfig) as caught:
+        slmmodel.train("data", preset="cpu-demo", settings={"model.n_heads": 3}, output="new")
+    fix = str(caught.value.fix).partition("settings=")[2].partition(", or ")[0]
+    assert ast.literal_eval(fix) == {"model.n_heads": 3, "model.n_kv_heads": 3, "model.d_model": 132}
+
+
+def test_a_fix_of_settings_keeps_those_of_the_call(here):
+    given = {"model": {"d_model": 100, "n_heads": 3, "n_layers": 1}}
+    with pytest.raises(InvalidConfig) as caught:
+        slmmodel.train("data", settings=given, budget="steps=1", output="new")
+    settings = ast.literal_eval(str(caught.value.fix).removeprefix("settings="))
+    run = slmmodel.train("data", settings=settings, budget="steps=1", output="new")
+    assert (run.model.config.n_layers, run.model.config.n_heads) == (1, 3)
+
+
+def test_a_path_of_a_configuration_is_of_the_working_folder(slm, here):
+    (here / "configs").mkdir()
+    file = here / "configs/c.yaml"
+    file.write_text("data: {train: ../data}\n")
+    err = slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=1).err
+    assert "limit: paths in a configuration are relative to the working folder" in err
+    assert "fix:   write data in that line\n" in err
+    file.write_text("data: {train: data}\n")
+    slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=0)

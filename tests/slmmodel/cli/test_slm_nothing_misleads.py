@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import shutil
 import subprocess
@@ -754,16 +753,6 @@ def test_a_finished_run_is_trained_longer_by_the_budget_that_was_asked_for(slm, 
     assert slm(*fix, "--no-eval", "--json", code=0).json["result"]["steps"] > 2
 
 
-def test_a_configuration_is_not_changed_in_place(slm, here):
-    Path("my.yaml").write_text(slm("config", "--preset", "cpu-demo", "--data", "data", code=0).out)
-    err = slm("config", "my.yaml", "--set", "optim.lr=1e-2", code=2).err
-    assert "limit: slm config writes a new configuration, and changes none" in err
-    fix = err.rpartition("fix:   slm ")[2].partition(" checks ")[0]
-    assert "peak learning rate 0.01" in slm(*fix.split(), code=0).out
-    assert "fix:   leave --preset out" in slm(*fix.split(), "--preset", "tiny-3m", code=2).err
-    assert "fix:   leave --full out" in slm(*fix.split(), "--full", code=2).err
-
-
 def test_a_configuration_that_is_also_stdout_is_not_sent_to_another(here):
     line = [sys.executable, "-m", "slmmodel", "config", "my.yaml", "--set", "optim.lr=1e-2"]
     with Path("my.yaml").open("w") as file:
@@ -772,41 +761,7 @@ def test_a_configuration_that_is_also_stdout_is_not_sent_to_another(here):
     assert "to keep them, write them into my.yaml" in err and ".new" not in err
 
 
-def test_heads_that_do_not_fit_need_one_fix(slm, here):
-    line = ["train", "data", "-o", "new", "--preset", "cpu-demo", "--budget", "steps=1", "--dry-run"]
-    sets = ["--set", "model.n_heads=3"]
-    fix = slm(*line, *sets, code=2).err.partition("  fix:   ")[2].partition(", or ")[0].split()
-    assert "would train" in slm(*line, *sets, *fix, code=0).out
-    err = slm(*line, *sets, "--set", "model.n_kv_heads=3", code=2).err
-    for fix in err.rpartition("fix:   ")[2].strip().split(", or "):
-        assert "would train" in slm(*line, *sets, "--set", "model.n_kv_heads=3", *fix.split(), code=0).out
-    with pytest.raises(InvalidConfig) as caught:
-        slmmodel.train("data", preset="cpu-demo", settings={"model.n_heads": 3}, output="new")
-    fix = str(caught.value.fix).partition("settings=")[2].partition(", or ")[0]
-    assert ast.literal_eval(fix) == {"model.n_heads": 3, "model.n_kv_heads": 3, "model.d_model": 132}
-
-
-def test_a_fix_of_settings_keeps_those_of_the_call(here):
-    given = {"model": {"d_model": 100, "n_heads": 3, "n_layers": 1}}
-    with pytest.raises(InvalidConfig) as caught:
-        slmmodel.train("data", settings=given, budget="steps=1", output="new")
-    settings = ast.literal_eval(str(caught.value.fix).removeprefix("settings="))
-    run = slmmodel.train("data", settings=settings, budget="steps=1", output="new")
-    assert (run.model.config.n_layers, run.model.config.n_heads) == (1, 3)
-
-
 def test_batches_behind_the_end_of_a_run_are_noted(slm, here):
     assert "note: the run 'run' has 2 steps" in slm("batches", "run", "--first-step", "1", code=0).err
     assert "note:" not in slm("batches", "run", "--n", "2", code=0).err
     assert "note:" not in slm("batches", "data", "--first-step", "9", "--seq-len", "8", code=0).err
-
-
-def test_a_path_of_a_configuration_is_of_the_working_folder(slm, here):
-    (here / "configs").mkdir()
-    file = here / "configs/c.yaml"
-    file.write_text("data: {train: ../data}\n")
-    err = slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=1).err
-    assert "limit: paths in a configuration are relative to the working folder" in err
-    assert "fix:   write data in that line\n" in err
-    file.write_text("data: {train: data}\n")
-    slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=0)

@@ -111,7 +111,9 @@ def test_a_command_with_an_output_runs_in_one_process(slmtok, monkeypatch):
     ran = slmtok("sample-corpus", "-o", "a.txt")
     assert ran.code == 2 and not Path("a.txt").exists()
     assert "slmtok sample-corpus runs in one process, and torchrun started 2\n" in ran.err
-    assert ran.err.endswith("  fix:   slmtok sample-corpus -o a.txt\n")
+    assert "starts it by env -u LOCAL_RANK slmtok sample-corpus\n  fix:   slmtok sample-corpus -o a.txt\n" in ran.err
+    monkeypatch.delenv("LOCAL_RANK")
+    assert slmtok("sample-corpus", "-o", "b.txt", "--bytes", "10kB").code == 0
     monkeypatch.setenv("WORLD_SIZE", "1")
     assert slmtok("sample-corpus", "-o", "a.txt", "--bytes", "10kB").code == 0
 
