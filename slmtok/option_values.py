@@ -23,7 +23,7 @@ MAX_WEIGHT = 10**9
 MIN_MEMORY_BYTES = 100_000_000
 """The smallest memory limit: most of it is the interpreter and the blocks being read."""
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "0": "\0", "\\": "\\"}
 
 
 def wrong_type(name: str, value: object, wanted: str, example: object) -> WrongType:
@@ -49,8 +49,8 @@ def instead_of_options(cls: str, value: object) -> str:
 
 
 def parse_escapes(text: str) -> str:
-    r"""Text as a shell passes it: `\n`, `\t`, `\r`, `\0` and `\\` become the characters that they stand for."""
-    return re.sub(r"\\([ntr0\\])", lambda match: _ESCAPES[match[1]], text)
+    r"""Text as a shell passes it: `\n`, `\t`, `\r`, `\f`, `\0` and `\\` become the characters that they stand for."""
+    return re.sub(r"\\([ntrf0\\])", lambda match: _ESCAPES[match[1]], text)
 
 
 def escape(text: str) -> str:

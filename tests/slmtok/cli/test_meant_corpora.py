@@ -122,6 +122,15 @@ def test_ends_of_lines_are_named(slmtok) -> None:
     assert Path(run_named(note)).read_text() == POEM
 
 
+@pytest.mark.parametrize("given", [r"\x0c", "^L"])
+def test_form_feeds_between_pages_are_named(slmtok, given: str) -> None:
+    Path("book.txt").write_text(f"{POEM}\f" * 3)
+    line = "count book.txt -o new.counts --force"
+    again = note_of(slmtok, f"{line} --separator '{given}'", "occurs nowhere").rpartition("run it again with ")[2]
+    assert again == r"--separator '\f' --force"
+    assert slmtok(*shlex.split(f"{line} {again} --json")).json["result"]["documents"] == 3
+
+
 def test_byte_order_marks_inside_a_text_are_removed_by_a_program(slmtok) -> None:
     Path("joined.txt").write_text(f"\ufeff{POEM}" * 3)
     for encoding in ("utf-8", "utf-8-sig"):
