@@ -323,9 +323,14 @@ def held_out_share(name: str, share: str) -> str:
 
 
 def split_of_share(share: object) -> Message:
-    """The fix with the rule of a share, `tail:10%` for a text that is none; both rules where the text names neither."""
+    """The fix with the rule of a share, `tail:10%` for a text that is none; both rules where the text names neither.
+
+    A share of nothing is no split.
+    """
     rule = rule_of_share(str(share)) or "tail:10%"
     found = _SHARE.fullmatch(str(share))
+    if found and not float(found[2]):
+        return (Setting("val", "none"), ", or ", Setting("val", "tail:10%"))
     if found and _split_named(found[1]):
         # `hash:0.5` may be half of the documents, and `hash:0.5%` without its sign.
         as_percent = (not found[3] and rule_of_share(f"{share}%")) or rule

@@ -23,7 +23,7 @@ MAX_WEIGHT = 10**9
 MIN_MEMORY_BYTES = 100_000_000
 """The smallest memory limit: most of it is the interpreter and the blocks being read."""
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "0": "\0", "\\": "\\"}
 
 
 def wrong_type(name: str, value: object, wanted: str, example: object) -> WrongType:
@@ -49,8 +49,8 @@ def instead_of_options(cls: str, value: object) -> str:
 
 
 def parse_escapes(text: str) -> str:
-    r"""Text as a shell passes it: `\n`, `\t`, `\r`, `\0` and `\\` become the characters that they stand for."""
-    return re.sub(r"\\([ntr0\\])", lambda match: _ESCAPES[match[1]], text)
+    r"""Text as a shell passes it: `\n`, `\t`, `\r`, `\f`, `\0` and `\\` become the characters that they stand for."""
+    return re.sub(r"\\([ntrf0\\])", lambda match: _ESCAPES[match[1]], text)
 
 
 def escape(text: str) -> str:
@@ -629,7 +629,7 @@ def check_val(name: str, value: object) -> str:
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P from 0.0001 to 99.9999, at most four decimals",
             fix=share or fix or any_of(name, ("auto", "none", "tail:10%")),
             option=name,
-            validation_file=value if meant == f"files:{value}" else None,
+            validation_file=value if where or meant == f"files:{value}" else None,
         )
     return value
 
@@ -642,7 +642,7 @@ def _val_meant(rule: str) -> tuple[str | None, str | None]:
     kind, colon, rest = rule.partition(":")
     if colon and (meant := closest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
         return ("files:" + rest if meant == "files" else rule_of_share(f"{meant}:{rest}") or "auto"), None
-    if not colon and Path(rule).is_dir():
+    if rule and not colon and Path(rule).is_dir():
         return f"files:{rule}", None
     if colon or not Path(rule).suffix:
         return closest(rule, ("auto", "none")), None

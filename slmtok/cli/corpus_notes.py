@@ -195,10 +195,13 @@ def _separator_meant(separator: str) -> str:
 
 
 def _separators_meant(separator: str) -> list[str]:
-    """Separators that are almost this one: without white space, with other ends of lines, and not as a regex."""
+    """Separators that are almost this one: without white space, with other ends of lines, and not as a regex.
+
+    Form feeds, which `pdftotext` writes between pages, have several spellings.
+    """
     lines = separator.replace("\r\n", "\n")
     plain = re.sub(r"\n\{(\d),?\d*\}", lambda found: "\n" * int(found[1]), re.sub(r"\\s[*+]?", "", lines))
-    plain = plain.replace("\n+", "\n").replace("/n", "\n")
+    plain = plain.replace("\n+", "\n").replace("/n", "\n").replace("^L", "\f").replace(r"\x0c", "\f")
     texts = dict.fromkeys([lines, plain])
     found = [separator.strip(), *(each.replace("\n", end) for each in texts for end in ("\n", "\r\n", "\r"))]
     return [each for each in dict.fromkeys(found) if each not in ("", separator)]

@@ -8,18 +8,21 @@ from pathlib import Path
 import click
 
 from slmtok.cli.arguments import arguments_of, command_line, other_than_text, positional, takes_corpus
-from slmtok.errors import SlmtokError
+from slmtok.errors import Setting, SlmtokError
 from slmtok.foreign_options import split_of_share
 
 
 def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
-    """Changes the fix of an error about --val, which names a path, to the command with that path in its corpus too."""
+    """Changes the fix of an error about --val, which names a path, to the command with that path in its corpus too.
+
+    A path of no file may be the name of files in the corpus: the fix is the rule for them.
+    """
     path = error.fields.get("validation_file")
     if not isinstance(path, str) or not takes_corpus(ctx.command):
         return
     from slmtok.corpus.paths import expand
     from slmtok.shards.plan import source_names
-    from slmtok.shards.split import rule_of_files
+    from slmtok.shards.split import by_rule, names_files, rule_of_files
 
     corpus, words = positional(ctx), arguments_of(ctx)
     if Path(path).exists() and (kind := other_than_text(path)):
@@ -28,7 +31,11 @@ def explain_validation(error: SlmtokError, ctx: click.Context) -> None:
         return
     places = [at for at, (before, word) in enumerate(pairwise(["", *words])) if word in corpus and before[:2] != "--"]
     try:
-        files, chosen = expand(corpus), expand([path])
+        files = expand(corpus)
+        if not names_files(path) and by_rule(f"files:{path}", source_names(files)):
+            error.where, error.fix = f"{path!r} matches files of the corpus", (Setting("val", f"files:{path}"),)
+            return
+        chosen = expand([path])
         wanted = {*map(Path.absolute, map(Path, chosen))}
         is_added = not wanted <= {*map(Path.absolute, map(Path, files))}
         files += chosen if is_added else []

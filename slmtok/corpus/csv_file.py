@@ -219,8 +219,8 @@ def _key_of(lines: Sequence[bytes], mark: str, template: Template) -> tuple[str 
     try:
         Header.of(rows[0] if rows else [], template, "", rows[1:])
     except MalformedRecord as error:
-        fix = error.parts["fix"]
-        return (", with ", fix[0]) if isinstance(fix, tuple) and isinstance(fix[0], Setting) else ()
+        first = error.parts["fix"][0] if error.parts["fix"] else None
+        return (", with ", first) if isinstance(first, Setting) and first.name == "text_key" else ()
     return ()
 
 

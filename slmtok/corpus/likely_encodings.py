@@ -18,7 +18,8 @@ LATIN_1 = "latin-1"
 _MAX_BYTES = 1 << 14
 """From the first byte beyond ASCII on, what is decoded: some milliseconds for each encoding."""
 _MIN_LETTERS = 4
-"""Letters beyond ASCII without which text of another script than Latin is not recognised."""
+"""Letters beyond ASCII without which text of another script than Latin is not recognised; in an alphabet, different
+ones: `é` alone is a letter of any."""
 _MAX_LATIN_SHARE = 0.5
 """Letters beyond ASCII in words that have some: about 0.3 in European languages, 1 in other scripts read as Latin."""
 _MIN_PURE, _MIN_USUAL, _MAX_INNER_CAPITALS, _MAX_INNER_SYMBOLS = 0.9, 0.5, 0.2, 0.02
@@ -171,12 +172,15 @@ def _decoded(head: bytes, encoding: str) -> str | None:
 def _is_latin(text: str | None) -> bool:
     """Whether few letters beyond ASCII stand in words of others."""
     words = [] if text is None else [word for word in _WORD.findall(text) if not word.isascii()]
-    beyond = sum(map(_count_beyond_ascii, words))
-    if text is None or beyond > _MAX_LATIN_SHARE * sum(map(len, words)):
+    # A word of one letter, such as `à`, has no others; a single one may be a damaged byte.
+    longer = [word for word in words if len(word) > 1]
+    is_written = bool(longer) or len(words) >= _MIN_LETTERS
+    beyond = sum(map(_count_beyond_ascii, longer))
+    if text is None or beyond > _MAX_LATIN_SHARE * sum(map(len, longer)):
         return False
     # A text in English may have quotes alone.
     signs = {char for char in text if not char.isascii()}
-    return _has_few_symbols(text, beyond) and (bool(words) or (bool(signs) and signs <= _USUAL_SIGNS))
+    return _has_few_symbols(text, beyond) and (is_written or (bool(signs) and signs <= _USUAL_SIGNS))
 
 
 def _share_of_language(text: str | None, languages: str) -> float:
@@ -199,9 +203,9 @@ def _is_alphabet(text: str | None, script: str) -> bool:
     """Whether what is beyond ASCII is words of one script, of its usual letters, with capitals at their beginnings."""
     words = [] if text is None else [word for word in _WORD.findall(text) if not word.isascii()]
     letters = sum(map(len, words))
-    if text is None or letters < _MIN_LETTERS:
-        return False
     scripts = {char: unicodedata.name(char, "").startswith(script) for char in {*"".join(words)}}
+    if text is None or len(scripts) < _MIN_LETTERS:
+        return False
     pure = sum(len(word) for word in words if all(map(scripts.__getitem__, word)))
     capitals = sum(char.isupper() for word in words for char in word[1:])
     usual = sum(map("".join(words).casefold().count, _USUAL_LETTERS[script]))

@@ -74,7 +74,16 @@ def _missing_column(
         return MalformedRecord(fact, where=where, limit=(Setting("text_key"), " is one field"), fix=several)
     likely = next((each for each in LIKELY_FIELDS if each in names and each not in template.fields), None)
     meant = suggestion(name, names) or likely
-    following = [row for row in islice(rows, _MAX_ROWS) if len(row) == len(names)]
+    behind = [row for row in islice(rows, _MAX_ROWS) if row]
+    following = [row for row in behind if len(row) == len(names)]
+    if not meant and template.source is None and _is_prose(names, behind):
+        widths = sorted({len(names), *map(len, behind)})
+        return MalformedRecord(
+            fact,
+            where=where,
+            limit=f"a table has as many columns in each row, and these rows have {widths[0]} to {widths[-1]}",
+            fix=(Setting("format", "text"), ", if it is plain text; in a table, quote values with commas"),
+        )
     at = names.index(meant) if meant else longest_column(following or [names])
     number = Setting("text_key", str(at + 1))
     by_number = ("; where the first row is text too, its number: ", number)
@@ -103,6 +112,15 @@ def _missing_column(
     else:
         fix = (Setting("text_key", "NAME"), ", the one of these that holds the text; or its number, as in ", number)
     return MalformedRecord(fact, where=where, limit=longest, fix=fix, meant=meant if template.source is None else None)
+
+
+def _is_prose(first: Sequence[str], behind: Sequence[Sequence[bytes]]) -> bool:
+    """Whether rows are lines of prose, which commas divide: most have another width than the first, which is no header.
+
+    A line without a comma is no header where others have some.
+    """
+    others = sum(len(row) != len(first) for row in behind)
+    return others > 0 if len(first) == 1 else 2 * others > len(behind) and not are_names(first)
 
 
 def are_names(row: Sequence[str]) -> bool:

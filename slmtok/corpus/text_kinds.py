@@ -82,11 +82,14 @@ _TEXT_OF_EPUB = _python(
 _TEXT_OF_XML, _TEXT_OF_XML_IN_UTF_8 = (
     _python(
         "import sys, xml.etree.ElementTree as tree; "
-        f'print("".join(tree.parse(sys.stdin.buffer{parser}).getroot().itertext()))'
+        f'print(" ".join(tree.parse(sys.stdin.buffer{parser}).getroot().itertext()))'
     )
     for parser in ("", ', tree.XMLParser(encoding="utf-8")')
 )
-"""The declaration of XML names its encoding, which converted text no longer has."""
+"""A space for each tag, as for HTML: paragraphs have often no white space between them.
+
+The declaration of XML names its encoding, which converted text no longer has.
+"""
 _ARTICLES_OF_DUMP = _python(
     "import json, sys, xml.etree.ElementTree as tree; "
     '[print(json.dumps({"text": each.text})) for _, each in tree.iterparse(sys.stdin.buffer) '
@@ -99,14 +102,16 @@ _TEXTS_OF_WET = _python(
     'for body in [file.read(int(re.search(rb"(?i)\\bcontent-length: *(\\d+)", head)[1]))] '
     'if re.search(rb"(?i)\\bwarc-type: *conversion", head)]'
 )
-_MESSAGES_OF_MBOX = _python(
-    "import email, html, json, re, sys; from email.policy import default; "
-    'mails = re.split(rb"(?m)^From \\S+ +\\w{3} \\w{3} +\\d+ \\d\\d:\\d\\d.*\\n", sys.stdin.buffer.read())[1:]; '
+_TEXTS_OF_MAIL = _python(
+    "import codecs, email, html, json, re, sys; from email.policy import default; "
+    'codecs.register(lambda name: codecs.lookup("utf-8")); '
+    'mails = re.split(rb"(?m)^From \\S+ +\\w{3} \\w{3} +\\d+ \\d\\d:\\d\\d.*\\n", sys.stdin.buffer.read()); '
     '[print(json.dumps({"text": html.unescape(re.sub(r"' + _TAGS + '", " ", text)) '
-    'if part.get_content_subtype() == "html" else text})) for mail in mails '
+    'if part.get_content_subtype() == "html" else text})) for mail in mails if mail.strip() '
     'for part in [email.message_from_bytes(re.sub(rb"(?m)^>(>*From )", rb"\\1", mail), policy=default)'
-    '.get_body(("plain", "html"))] if part for text in [part.get_content()]]'
+    '.get_body(("plain", "html"))] if part for text in [part.get_content().replace("\\r\\n", "\\n")]]'
 )
+"""Of an mbox, or of one mail. Old mail names encodings that Python does not know; most of its text is ASCII."""
 _CELLS_OF_NOTEBOOK = _python(
     "import json, sys; book = json.load(sys.stdin); "
     '[print("".join(cell.get("source", cell.get("input", ""))), end="\\n\\n") '
@@ -132,7 +137,14 @@ _DUMP = re.compile(
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 """A statement, and one with rows: what begins like a statement may be prose."""
-_MAIL = re.compile(rb"From \S+ +[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d[^\n]*\n>?[A-Za-z][A-Za-z-]*:")
+_HEADERS = rb"(?:[a-z][a-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*)*"
+_MAIL = re.compile(
+    rb"From \S+ +[a-z]{3} [a-z]{3} +\d+ \d\d:\d\d[^\n]*\n>?[a-z][a-z-]*:|"
+    rb"(?=" + _HEADERS + rb"(?:From|Return-Path|Delivered-To):)"
+    rb"(?=" + _HEADERS + rb"(?:Message-ID|MIME-Version|Received):)",
+    re.IGNORECASE,
+)
+"""An mbox, or one mail. The headers that servers add may fill the head, so there may be no sender in it."""
 _HTML = Kind("HTML", "tags", re.compile(rb"<(!doctype html|html)[\s>]", re.IGNORECASE), _TEXT_OF_HTML)
 _XML = Kind("XML", "tags", re.compile(rb"<\?xml\s", re.IGNORECASE), _TEXT_OF_XML, in_utf_8=_TEXT_OF_XML_IN_UTF_8)
 _MARKUP = (
@@ -206,7 +218,7 @@ KINDS = (
         in_utf_8="",
     ),
     Kind("pages of the web (WARC)", "headers and tags", re.compile(rb"WARC/\d"), advice=", such as a WET file"),
-    Kind("mail (mbox)", "headers", _MAIL, _MESSAGES_OF_MBOX, ".jsonl", in_utf_8=""),
+    Kind("mail", "headers", _MAIL, _TEXTS_OF_MAIL, ".jsonl", in_utf_8=""),
     Kind(
         "a dump of a database",
         "statements",

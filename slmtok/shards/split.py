@@ -88,7 +88,7 @@ def by_rule(rule: str, names: Sequence[str]) -> Split | None:
             where=f"the files are named like {names[0]!r}" if names else None,
             fix=_files_meant(glob, names) if not chosen else "a glob for the files that are validation, not for all",
             option="val",
-            validation_file=glob if not chosen and _names_files(glob) else None,
+            validation_file=glob if not chosen and names_files(glob) else None,
         )
     return Split(rule, sources=chosen)
 
@@ -107,7 +107,7 @@ def _files_meant(glob: str, names: Sequence[str]) -> Message:
         ):
             if 0 < sum(_matches(name, meant) for name in names) < len(names):
                 return (Setting("val", f"files:{meant}"),)
-    if _names_files(glob):
+    if names_files(glob):
         return f"name {shlex.quote(glob)} in the corpus too: the rule chooses among its files"
     return "a glob for the files that are validation"
 
@@ -118,7 +118,7 @@ def _named_like(stem: str, names: Sequence[str]) -> list[str]:
     return [endings.pop() if len(endings) == 1 else f"{stem}.*"]
 
 
-def _names_files(path: str) -> bool:
+def names_files(path: str) -> bool:
     """Whether a path, which may be a glob, names a file or a folder with files; as an argument of a corpus, it does."""
     try:
         return bool(expand([path], []))

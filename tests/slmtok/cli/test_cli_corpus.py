@@ -90,7 +90,7 @@ def test_a_line_feed_in_a_name_is_shown_in_one_line(slmtok, records):
 
 
 def test_escapes():
-    assert parse_escapes(r"a\n\t\r\0\\n\x") == "a\n\t\r\0\\n\\x"
+    assert parse_escapes(r"a\n\t\r\f\0\\n\x") == "a\n\t\r\f\0\\n\\x"
 
 
 def test_count_says_what_a_corpus_is_worth(slmtok, records):

@@ -245,3 +245,16 @@ def test_field_with_the_most_text_is_that_of_several_records(slmtok, name, first
 def test_the_most_text_is_that_of_records_on_stdin_too(slmtok):
     lines = "".join(json.dumps({"a": f"{n}", "b": "It rained. " * 9 * bool(n)}) + "\n" for n in range(9))
     assert "--text-key b if all" in slmtok("count", "-", "--format", "jsonl", "-o", "x", stdin=lines.encode()).err
+
+
+@pytest.mark.parametrize(
+    "first", ["Chapter One", "On an evening of August, Mateo was allowed to stay with Grandad for the night."]
+)
+def test_prose_in_a_file_that_is_named_as_a_table_is_text(slmtok, first: str) -> None:
+    Path("a.csv").write_text(f"{first}\n\nIt was a dark, stormy, and cold night.\n\nHe ran.\n")
+    ran = slmtok("count", "a.csv", "-o", "x")
+    assert "limit: a table has as many columns in each row, and these rows have 1 to 3\n" in ran.err
+    fix, _, condition = fix_of(ran).partition(", ")
+    assert fix == "--format text" and condition.startswith("if it is plain text")
+    result = slmtok("count", "a.csv", *fix.split(), "-o", "x", "--json").json["result"]
+    assert result["bytes"] == Path("a.csv").stat().st_size

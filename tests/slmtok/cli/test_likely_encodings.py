@@ -74,6 +74,13 @@ def test_few_letters_leave_the_encodings_of_two_languages():
     assert likely_encodings(western.encode("latin-1")) == ("latin-1",)
 
 
+@pytest.mark.parametrize("letter", ["é", "à", "ç", "ñ", "ß"])
+def test_one_letter_that_stands_alone_is_no_alphabet(letter):
+    """By itself, a byte is a usual letter of Russian, Greek or Hebrew."""
+    rows = "".join(f'{number};"The cat sat. {letter}"\r\n' for number in range(50))
+    assert likely_encodings(rows.encode("cp1252")) == ("latin-1",)
+
+
 def test_no_encoding_is_likely_for_binary_data():
     for data in (b"", b"\xff" * 100, bytes(range(1, 256)) * 4, bytes(n * n % 251 for n in range(1, 5000))):
         assert likely_encodings(data) == ()

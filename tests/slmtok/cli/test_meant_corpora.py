@@ -102,6 +102,20 @@ def test_files_for_validation_are_named_in_the_corpus(slmtok, domains, rule: str
     assert ran.json["result"]["splits"]["val"]["bytes"] == sum(each.stat().st_size for each in Path("zh").iterdir())
 
 
+@pytest.mark.parametrize("name", ["0.txt", "zh/0.txt", "zh/*.txt"])
+def test_the_name_of_a_file_of_the_corpus_is_a_rule(slmtok, domains, name: str) -> None:
+    Path("all").mkdir()
+    Path("zh").rename("all/zh")
+    Path("fi/0.txt").rename("all/fi.txt")
+    assert slmtok(*shlex.split("train all --vocab 280 --allow-smaller -o tok.json")).code == 0
+    line = "pack all -t tok.json -o packed"
+    fix = fix_of_line(slmtok, f"{line} --val '{name}'")
+    assert fix == f"--val {shlex.quote(f'files:{name}')}"
+    ran = slmtok(*shlex.split(f"{line} {fix} --json"))
+    assert ran.json["result"]["splits"]["val"]["bytes"] == Path("all/zh/0.txt").stat().st_size
+    assert fix_of_line(slmtok, f"{line} --val lost.txt --force").startswith("--val auto")
+
+
 def test_ends_of_lines_are_named(slmtok) -> None:
     Path("crlf.txt").write_bytes(POEM.replace("\n", "\r\n").encode())
     Path("mac.txt").write_bytes(POEM.replace("\n", "\r").encode())
@@ -118,6 +132,15 @@ def test_ends_of_lines_are_named(slmtok) -> None:
     note = note_of(slmtok, "count mac.txt --document line -o new.counts --force", "carriage returns")
     assert "the lines of mac.txt end with them alone" in note
     assert Path(run_named(note)).read_text() == POEM
+
+
+@pytest.mark.parametrize("given", [r"\x0c", "^L"])
+def test_form_feeds_between_pages_are_named(slmtok, given: str) -> None:
+    Path("book.txt").write_text(f"{POEM}\f" * 3)
+    line = "count book.txt -o new.counts --force"
+    again = note_of(slmtok, f"{line} --separator '{given}'", "occurs nowhere").rpartition("run it again with ")[2]
+    assert again == r"--separator '\f' --force"
+    assert slmtok(*shlex.split(f"{line} {again} --json")).json["result"]["documents"] == 3
 
 
 def test_byte_order_marks_inside_a_text_are_removed_by_a_program(slmtok) -> None:
@@ -234,9 +257,13 @@ def test_all_weights_are_mended_at_once(slmtok, domains) -> None:
         ("hash:0.5", "--val hash:50%, or --val hash:0.5%"),
         ("tail:0.1", "--val tail:10%, or --val tail:0.1%"),
         ("tail:10", "--val tail:10%"),
+        ("0", "--val none, or --val tail:10%"),
+        ("0.0%", "--val none, or --val tail:10%"),
+        ("hash:0%", "--val none, or --val tail:10%"),
+        ("''", "--val auto, or --val none, or --val tail:10%"),
     ],
 )
-def test_a_share_without_its_sign_has_both_readings(slmtok, domains, given: str, meant: str) -> None:
+def test_a_share_of_a_split_has_its_readings(slmtok, domains, given: str, meant: str) -> None:
     assert slmtok(*shlex.split(TRAIN)).code == 0
     assert fix_of_line(slmtok, f"pack zh fi -t tok.json --val {given} -o packed") == meant
 

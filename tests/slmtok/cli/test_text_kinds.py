@@ -20,7 +20,13 @@ MAIL = (
     "From a@b.c Sat Jan  3 01:05:34 1996\nFrom: A <a@b.c>\nContent-Type: text/plain; charset=utf-8\n"
     "Content-Transfer-Encoding: quoted-printable\n\nGr=C3=BC=C3=9Fe\n>From the south\n\n"
     "From a@b.c Sat Jan  3 01:05:35 1996\nContent-Type: text/html; charset=utf-8\n\n<p>Tea &amp; bread</p>\n"
+    "From a@b.c Sat Jan  3 01:05:36 1996\nContent-Type: text/plain; charset=x-unknown\n\nIt rained\n"
 )
+EML = (
+    "Delivered-To: b@b.c\r\nReceived: by host\r\n        id 1\r\nMIME-Version: 1.0\r\nFrom: A <a@b.c>\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\n\r\nGrüße\r\nIt rained\r\n"
+)
+FB2 = '<?xml version="1.0" encoding="UTF-8"?><FictionBook><body><p>One ends</p><p>Two begins</p></body></FictionBook>'
 ASS = (
     "\ufeff[Script Info]\r\nTitle: x\r\n\r\n[Events]\r\nFormat: Layer, Start\r\n"
     "Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,{\\i1}It rained,\\Nand snowed\r\n"
@@ -75,10 +81,13 @@ def texts_in(name: str) -> list[str]:
         (
             "a.mbox",
             MAIL,
-            "mail (mbox), and its headers",
+            "mail, and its headers",
             "a-text.jsonl",
-            ["Grüße\nFrom the south\n\n", " Tea & bread \n"],
+            ["Grüße\nFrom the south\n\n", " Tea & bread \n", "It rained\n"],
         ),
+        ("a.eml", EML, "mail, and its headers", "a-text.jsonl", ["Grüße\nIt rained\n"]),
+        ("1700.M1:2,S", EML, "mail, and its headers", "1700-text.jsonl", ["Grüße\nIt rained\n"]),
+        ("b.fb2", FB2, "XML, and its tags", "b-text.txt", ["One ends Two begins", ""]),
         ("a.ass", ASS, "subtitles (ASS), and its time codes", "a-text.txt", ["It rained, and snowed", ""]),
         ("a.vtt", VTT, "subtitles (WebVTT), and its time codes", "a-text.txt", [SENTENCE, "", "1 < 2", ""]),
         ("c.txt", CONLL, "CoNLL, and its columns", "c-text.lines", ["EU rejects", "Peter ran", ""]),
@@ -208,6 +217,8 @@ def test_a_call_of_python_warns_of_a_kind_of_text(slmtok) -> None:
     "text",
     [
         "From here on, it rained at 10:30 each day.\nMary: yes\n",
+        "From: Mary\nTo: Peter\nSubject: rain\n\nIt rained.\n",
+        "Received: two letters\nMary: yes\n",
         "I O\nAm B\nHe C\n",
         "-- MySQL is a database\nIt stores rows.\n",
         "CREATE TABLE is a statement of SQL.\n",
@@ -229,6 +240,7 @@ def test_looking_at_a_head_is_fast() -> None:
         b"a b " * 1024,
         b"CREATE TABLE" + b"\nINSERT INT" * 360,
         b"/*\n" * 1400,
+        b"From: a\n b\n" * 400,
     ):
         for kind in KINDS:
             assert kind.begins.match(head) is None
