@@ -91,7 +91,7 @@ _PROGRAMS = {kind.name: kind for kind in (RTF, WORD, OPEN_DOCUMENT)}
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
 _OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
-_MAX_GLOBS = 32
+MAX_GLOBS = 32
 """Globs up to which an error leaves out what is not text."""
 _MAX_NAMED_TEXTS = 4
 """Files whose text was packed, up to which an error names them."""
@@ -187,14 +187,14 @@ def _globs_of(found: Collection[str], paths: Sequence[str]) -> list[str]:
     """
     texts = [path for path in paths if path not in found]
     suffixes = {Path(path).suffix for path in texts}
-    names = _names_among(found, texts)
+    names = names_among(found, texts)
     of_suffix = {
         path: f"*{escape(suffix)}" for path in found if (suffix := Path(path).suffix) and suffix not in suffixes
     }
     return list(dict.fromkeys(_left_by_programs(path) or of_suffix.get(path, name) for path, name in names.items()))
 
 
-def _names_among(found: Collection[str], texts: Collection[str]) -> dict[str, str]:
+def names_among(found: Collection[str], texts: Collection[str]) -> dict[str, str]:
     """The glob that matches each of these files and none of the texts: its name; its path where a text has the name."""
     names = {os.path.basename(path) for path in texts}  # noqa: PTH119  (a corpus may have 100,000 files)
     paths = {path: Path(path) for path in found}
@@ -311,7 +311,7 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
         refused += [error] if error is not None else []
     if refused:
         globs = {str(error.fields["path"]): str(error.fields["glob"]) for error in refused}
-        names = _names_among(globs, [path for path in found if path not in globs])
+        names = names_among(globs, [path for path in found if path not in globs])
         globs = {path: names[path] if glob == Path(path).name else glob for path, glob in globs.items()}
         if {*globs.values()} == {_NOTEBOOKS} and len(globs) == len(found):
             refused[0].fix = remedy_of(NOTEBOOK, [*globs], found)
@@ -585,7 +585,7 @@ def _leave_out_all(
     left_out = {path: content for path, content in found.items() if _is_left_out(content)}
     others = {path: content for path, content in found.items() if path not in left_out}
     globs = [*globs, *_globs_of(left_out, paths)]
-    if len(globs) > _MAX_GLOBS:
+    if len(globs) > MAX_GLOBS:
         return ("move what is not text out of the corpus",)
     fix = _leave_out(list(dict.fromkeys(globs)))
     if not others:
@@ -608,7 +608,7 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
         fix = _way_to_read(path, found)
-    if len(found) < number and _is_left_out(content) and len(globs := _globs_of(found, paths)) <= _MAX_GLOBS:
+    if len(found) < number and _is_left_out(content) and len(globs := _globs_of(found, paths)) <= MAX_GLOBS:
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else globs[0])
         fix = (exclude,) if content.read_by in (None, NAME_THE_TEXT) else (*fix, ", or ", exclude)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
