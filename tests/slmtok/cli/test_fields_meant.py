@@ -213,6 +213,8 @@ def test_a_column_without_a_value_is_not_skipped_row_by_row(slmtok) -> None:
     assert "every value of the column 'text' is null (columns: content, review, text)" in ran.err
     assert fix_of(ran) == "--text-key review"
     assert slmtok("count", "a.parquet", "--text-key", "review", "-o", "x").code == 0
+    ran = slmtok("count", "a.parquet", "--text-template", "{text}: {review}", "-o", "z")
+    assert fix_of(ran) == "--text-template '{review}'"
     # Other files may have text.
     pq.write_table(pa.table({"text": LONG}), "b.parquet")
     ran = slmtok("count", "a.parquet", "b.parquet", "--skip-malformed", "-o", "y", "--json")
