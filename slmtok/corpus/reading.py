@@ -97,7 +97,7 @@ def _check_contents(given: list[str], found: Sequence[str], options: ReadOptions
     try:
         refuse_own_files(given, found, options)
     except OptionError as error:
-        if globs := _globs_of(error):
+        if globs := excluded_globs(error):
             kept = [path for path in found if not any(matches(path, glob) for glob in globs)]
             with suppress(SlmtokError):
                 error.fix = leave_out_all(kept, options, globs)
@@ -105,7 +105,7 @@ def _check_contents(given: list[str], found: Sequence[str], options: ReadOptions
     check_texts(found, options)
 
 
-def _globs_of(error: OptionError) -> list[str]:
+def excluded_globs(error: SlmtokError) -> list[str]:
     """The globs with which the fix of an error leaves files out."""
     fix = error.parts["fix"]
     parts = [part for part in fix if isinstance(part, Setting)] if isinstance(fix, tuple) else []

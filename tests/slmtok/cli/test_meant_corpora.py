@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -175,6 +176,11 @@ def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
     assert fix == "--exclude 'packed/*', or an output outside of it"
     for force in ([], ["--force"]):
         assert slmtok(*line.split(), "--exclude", "packed/*", *force).code == 0
+    shutil.copy("tok.json", "corpus/t.json")
+    line = line.replace("packed", "new")
+    fix = fix_of_line(slmtok, line)
+    assert fix == "--exclude 'packed/*' --exclude t.json --exclude 'new/*' leave them out"
+    assert slmtok(*line.split(), *shlex.split(fix.removesuffix(" leave them out"))).code == 0
 
 
 def test_numbers_that_were_given_stay(slmtok, domains) -> None:
