@@ -218,6 +218,9 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     content = content_of(head)
     if content is not None and content.packed and head.startswith(_ZIP_MAGIC):
         content = _office_document(path) or content
+    if path == STDIN and content is not None and content.name in _DECOMPRESS:
+        inner = content_of(_decompressed_head(content.name))
+        content = inner if inner is not None and inner.packed else content
     if is_parquet and content not in (GIT_LFS_POINTER, ARROW):
         content = None
     # A table without a header may begin with a page.
