@@ -93,6 +93,8 @@ _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 _OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
 MAX_GLOBS = 32
 """Globs up to which an error leaves out what is not text."""
+_MAX_UNPACKED = 4
+"""Archives and compressed files that are unpacked by commands of their own."""
 _MAX_NAMED_TEXTS = 4
 """Files whose text was packed, up to which an error names them."""
 _MAX_FOLDER_CHECKS = 256
@@ -615,7 +617,11 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else globs[0])
         fix = (exclude,) if content.read_by in (None, NAME_THE_TEXT) else (*fix, ", or ", exclude)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
-        fix = (unpacked(path, content.name), *((", or ", *fix) if len(found) < number else ()))
+        alike = [each for each, what in found.items() if what == content]
+        are_few, place = len(alike) <= _MAX_UNPACKED, "its place" if len(alike) == 1 else "their places"
+        # Of a folder, the files that are written are read, too.
+        beside = (f" in {place}; in a folder or glob, ", *fix, " instead") if are_few else (", or ", *fix)
+        fix = (unpacked(alike if are_few else [path], content.name), *(beside if len(found) < number else ()))
     if content.integers and len(found) == number and path != STDIN:
         text = free_name(f"{Path(path).stem}.txt")
         line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])
