@@ -161,7 +161,7 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
         error.fix = command_line(ctx, [str(local) if word == path else word for word in arguments_of(ctx)])
         return
     if (kept := error.fields.get("corpus_once")) and isinstance(kept, list):
-        error.fix = _named_once(kept, ctx) or error.fix
+        error.fix = _named_once(kept, ctx) or error.parts["fix"]
         return
     if fetch := error.fields.get("fetch"):
         named = (path, error.fields["address"])

@@ -35,8 +35,8 @@ from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
-from slmtok.corpus.reading import is_excluded
-from slmtok.errors import OptionError, Setting
+from slmtok.corpus.reading import excluded_globs, is_excluded
+from slmtok.errors import OptionError, Setting, SlmtokError
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
 from slmtok.path_arguments import free_name
@@ -106,8 +106,15 @@ def pack(
     check_placeholders(output, "{name}")
     check_is_folder_name(output)
     _refuse_listed_tokenizers(corpus, tokenizers, output)
-    files = text_files(corpus, options)
-    _refuse_output_in_corpus(corpus, output, options)
+    inside = _output_in_corpus(corpus, output, options)
+    try:
+        files = text_files(corpus, options)
+    except SlmtokError as error:
+        if inside is not None:
+            _leave_output_out(error, inside)
+        raise
+    if inside is not None:
+        raise inside
     if dry_run:
         return dry_run_outcome(files, options, output)
     folders = _folders(output, tokenizers, files)
@@ -132,15 +139,24 @@ def _refuse_listed_tokenizers(corpus: tuple[str, ...], tokenizers: tuple[str, ..
         )
 
 
-def _refuse_output_in_corpus(corpus: tuple[str, ...], output: str, options: PackOptions) -> None:
-    """Raises `OptionError` for an output below a folder of the corpus, whose files the next run would read as text."""
+def _leave_output_out(error: SlmtokError, inside: OptionError) -> None:
+    """Adds to a fix that leaves files out the glob of the output, with which the error for its place leaves it out."""
+    given, output, fix = excluded_globs(error), excluded_globs(inside), error.parts["fix"]
+    if given and output and isinstance(fix, tuple):
+        both = Setting("exclude", tuple(dict.fromkeys([*given, *output])))
+        parts = (" leave them out" if str(part).startswith(" leaves ") else part for part in fix)
+        error.fix = tuple(both if isinstance(part, Setting) and part.name == "exclude" else part for part in parts)
+
+
+def _output_in_corpus(corpus: tuple[str, ...], output: str, options: PackOptions) -> OptionError | None:
+    """The error for an output below a folder of the corpus, whose files the next run would read as text; else None."""
     inside = Path(output, "manifest.json").absolute()
     folders = [name for name in corpus if Path(name).is_dir() and Path(name).absolute() in inside.parents]
     is_hidden = any(
         part.startswith(".") for name in folders for part in inside.relative_to(Path(name).absolute()).parts
     )
     if not folders or is_hidden or is_excluded(str(inside), options):
-        return
+        return None
     fact = f"the output {output!r} is in the folder {folders[0]!r} of the corpus"
     fix: list[Setting | str]
     if inside.parent.resolve() == (folder := Path(folders[0]).resolve()):
@@ -150,7 +166,7 @@ def _refuse_output_in_corpus(corpus: tuple[str, ...], output: str, options: Pack
     else:
         glob = f"{Path(output).name}/{'**' if options.subset else '*'}"
         fix = [Setting("exclude", glob), ", or an output outside of it"]
-    raise OptionError(
+    return OptionError(
         fact,
         limit="all files below a folder of the corpus are read as text; the same command again would read the shards",
         fix=tuple(fix),

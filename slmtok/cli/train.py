@@ -73,7 +73,7 @@ from slmtok.cli.output import (
 )
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings, pattern_text
-from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, VocabularyTooSmall
+from slmtok.errors import Message, MissingInput, OptionError, Setting, SlmtokError, VocabularyTooSmall
 from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.schemes import SCHEMES
@@ -243,7 +243,7 @@ class TrainJob:
         check_output(self.outputs[0], *beside, inputs=inputs, force=force)
         return files, has_counts
 
-    def _complete_command(self, error: SlmtokError) -> str | None:
+    def _complete_command(self, error: SlmtokError) -> Message | None:
         """The remedy as the command line with the value that the error suggests, and an output that is free."""
         from slmtok.files import free_name
 
@@ -259,7 +259,7 @@ class TrainJob:
             # The corpus may be too small for a size that it did not name.
             words += [] if "--allow-smaller" in words else ["--allow-smaller"]
         elif error.fix is None or not error.fix.startswith("'"):
-            return error.fix
+            return error.parts["fix"]
         else:
             better, path = error.fix.strip("'"), error.fields.get("path")
             words = [better if word == path and path in self.corpus else word for word in words]

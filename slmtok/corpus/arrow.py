@@ -89,6 +89,8 @@ def _read_parquet(path: str, options: ReadOptions, skipped: Skipped, convert: Co
     with _open_parquet(path, options) as file:
         template = template_of(options)
         _check_file(file, template, _kinds(file.schema_arrow, template, path), path)
+        if not options.skip_malformed:
+            _check_nulls(file, template, path)
         columns = list(dict.fromkeys(template.fields))
         row = 0
         for group in range(file.num_row_groups):
@@ -159,6 +161,26 @@ def _check_file(file: Any, template: Template, kinds: Mapping[str, object], path
             error.limit, error.fix = "a column of text", fix
             error.fields.pop("meant", None)
         raise
+
+
+def _check_nulls(file: Any, template: Template, path: str) -> None:
+    """Raises `MalformedRecord` for a field that is null in every row: without such rows the file has no text."""
+    kinds = _largest_first(file, _kinds(file.schema_arrow, template, path))
+    for name in template.fields:
+        if _is_null(file, name):
+            held = {each: 0 if _is_null(file, each) else example for each, example in _examples(kinds).items()}
+            raise located(template.missing(name, held, f"every value of the column {name!r} is null", "columns"), path)
+
+
+def _is_null(file: Any, name: str) -> bool:
+    """Whether all values of a column are null; False where the footer does not say, and for a nested column."""
+    groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
+    first = (groups[0].column(at) for at in range(groups[0].num_columns)) if groups else ()
+    index = next((at for at, column in enumerate(first) if column.path_in_schema == name), None)
+    if index is None:
+        return False
+    found = ((group.column(index).statistics, group.num_rows) for group in groups)
+    return all(each is not None and each.has_null_count and each.null_count == rows > 0 for each, rows in found)
 
 
 def _largest_first(file: Any, kinds: Mapping[str, object]) -> dict[str, object]:
@@ -585,17 +607,21 @@ def _check_columns(template: Template, kinds: Mapping[str, object], source: str)
 
     kinds: the type of each column.
     """
-    # An example stands for the values of a column.
-    held: dict[str, object] = {
-        name: "" if _TEXT_KIND.match(str(kind)) else [0] if _IDS_KIND.match(str(kind)) else 0
-        for name, kind in kinds.items()
-    }
+    held = _examples(kinds)
     for name in template.fields:
         if name not in kinds:
             raise _with_command(template.missing(name, held, f"there is no column {name!r}", "columns"), source)
         if template.source is None and held[name] != "":
             fact = f"the column {name!r} holds {kinds[name]}, not text"
             raise _with_command(template.missing(name, held, fact, "columns"), source)
+
+
+def _examples(kinds: Mapping[str, object]) -> dict[str, object]:
+    """An example of the values of each column, by its type."""
+    return {
+        name: "" if _TEXT_KIND.match(str(kind)) else [0] if _IDS_KIND.match(str(kind)) else 0
+        for name, kind in kinds.items()
+    }
 
 
 def _with_command(error: MalformedRecord, source: str) -> MalformedRecord:

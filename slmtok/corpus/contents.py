@@ -91,8 +91,10 @@ _PROGRAMS = {kind.name: kind for kind in (RTF, WORD, OPEN_DOCUMENT)}
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
 _OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
-_MAX_GLOBS = 32
+MAX_GLOBS = 32
 """Globs up to which an error leaves out what is not text."""
+_MAX_UNPACKED = 4
+"""Archives and compressed files that are unpacked by commands of their own."""
 _MAX_NAMED_TEXTS = 4
 """Files whose text was packed, up to which an error names them."""
 _MAX_FOLDER_CHECKS = 256
@@ -187,14 +189,14 @@ def _globs_of(found: Collection[str], paths: Sequence[str]) -> list[str]:
     """
     texts = [path for path in paths if path not in found]
     suffixes = {Path(path).suffix for path in texts}
-    names = _names_among(found, texts)
+    names = names_among(found, texts)
     of_suffix = {
         path: f"*{escape(suffix)}" for path in found if (suffix := Path(path).suffix) and suffix not in suffixes
     }
     return list(dict.fromkeys(_left_by_programs(path) or of_suffix.get(path, name) for path, name in names.items()))
 
 
-def _names_among(found: Collection[str], texts: Collection[str]) -> dict[str, str]:
+def names_among(found: Collection[str], texts: Collection[str]) -> dict[str, str]:
     """The glob that matches each of these files and none of the texts: its name; its path where a text has the name."""
     names = {os.path.basename(path) for path in texts}  # noqa: PTH119  (a corpus may have 100,000 files)
     paths = {path: Path(path) for path in found}
@@ -218,6 +220,9 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     content = content_of(head)
     if content is not None and content.packed and head.startswith(_ZIP_MAGIC):
         content = _office_document(path) or content
+    if path == STDIN and content is not None and content.name in _DECOMPRESS:
+        inner = content_of(_decompressed_head(content.name))
+        content = inner if inner is not None and inner.packed else content
     if is_parquet and content not in (GIT_LFS_POINTER, ARROW):
         content = None
     # A table without a header may begin with a page.
@@ -311,7 +316,7 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
         refused += [error] if error is not None else []
     if refused:
         globs = {str(error.fields["path"]): str(error.fields["glob"]) for error in refused}
-        names = _names_among(globs, [path for path in found if path not in globs])
+        names = names_among(globs, [path for path in found if path not in globs])
         globs = {path: names[path] if glob == Path(path).name else glob for path, glob in globs.items()}
         if {*globs.values()} == {_NOTEBOOKS} and len(globs) == len(found):
             refused[0].fix = remedy_of(NOTEBOOK, [*globs], found)
@@ -585,7 +590,7 @@ def _leave_out_all(
     left_out = {path: content for path, content in found.items() if _is_left_out(content)}
     others = {path: content for path, content in found.items() if path not in left_out}
     globs = [*globs, *_globs_of(left_out, paths)]
-    if len(globs) > _MAX_GLOBS:
+    if len(globs) > MAX_GLOBS:
         return ("move what is not text out of the corpus",)
     fix = _leave_out(list(dict.fromkeys(globs)))
     if not others:
@@ -608,11 +613,15 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
     if content.read_by is not None:
         fix = _way_to_read(path, found)
-    if len(found) < number and _is_left_out(content) and len(globs := _globs_of(found, paths)) <= _MAX_GLOBS:
+    if len(found) < number and _is_left_out(content) and len(globs := _globs_of(found, paths)) <= MAX_GLOBS:
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else globs[0])
         fix = (exclude,) if content.read_by in (None, NAME_THE_TEXT) else (*fix, ", or ", exclude)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
-        fix = (unpacked(path, content.name), *((", or ", *fix) if len(found) < number else ()))
+        alike = [each for each, what in found.items() if what == content]
+        are_few, place = len(alike) <= _MAX_UNPACKED, "its place" if len(alike) == 1 else "their places"
+        # Of a folder, the files that are written are read, too.
+        beside = (f" in {place}; in a folder or glob, ", *fix, " instead") if are_few else (", or ", *fix)
+        fix = (unpacked(alike if are_few else [path], content.name), *(beside if len(found) < number else ()))
     if content.integers and len(found) == number and path != STDIN:
         text = free_name(f"{Path(path).stem}.txt")
         line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])

@@ -169,7 +169,7 @@ def format_of(path: str, options: ReadOptions) -> Format:
     else:
         suffix = bare_suffix(path)
         if what := not_text(path):
-            fix = (arrow_as_parquet(path) or "convert it to parquet") if what == "arrow" else unpacked(path, what)
+            fix = (arrow_as_parquet(path) or "convert it to parquet") if what == "arrow" else unpacked([path], what)
             raise OptionError(
                 f"{path!r} is {what}, which slmtok cannot read",
                 limit=f"formats: {', '.join(FORMAT_NAMES)}, each also as {', '.join(COMPRESSED)}",

@@ -70,7 +70,7 @@ def expand(pattern: str) -> list[str]:
     for at, part in enumerate(parts):
         is_last = at == len(parts) - 1
         if part == _CROSSING:
-            found = {path for folder in found for path in _below(folder, with_files=is_last)}
+            found = {path for folder in found for path in paths_below(folder, with_files=is_last)}
         elif not glob.has_magic(part):
             found = {path for folder in found if os.path.lexists(path := os.path.join(folder, part))}  # noqa: PTH118
         else:
@@ -84,8 +84,11 @@ def expand(pattern: str) -> list[str]:
     return [*found]
 
 
-def _below(folder: str, *, with_files: bool) -> Iterator[str]:
-    """A folder, and the folders in it at any depth; with the files in them."""
+def paths_below(folder: str, *, with_files: bool = True) -> Iterator[str]:
+    """A folder, and the folders in it at any depth; with the files in them. Hidden ones are left out.
+
+    It follows links to folders, but not to one that the path is in.
+    """
     # A stack, not recursion: folders may nest deeper than the limit of Python's stack.
     folders: list[tuple[str, frozenset[tuple[int, int]]]] = [(folder, frozenset())]
     while folders:
@@ -93,7 +96,8 @@ def _below(folder: str, *, with_files: bool) -> Iterator[str]:
         yield path
         for entry in _entries(path, hidden=False):
             name = os.path.join(path, entry.name)  # noqa: PTH118
-            if not entry.is_dir():
+            # A link to itself is no folder, which `entry.is_dir` raises for.
+            if not (os.path.isdir(name) if entry.is_symlink() else entry.is_dir()):  # noqa: PTH112
                 if with_files:
                     yield name
                 continue

@@ -61,7 +61,13 @@ def _object_in(path: str, options: ReadOptions) -> tuple[dict[str, Any] | None, 
         return None, False
     is_cut = len(head) == _HEAD_BYTES
     value = beginning_of_json(head.decode("utf-8-sig", "replace"), is_cut=is_cut)
-    return (value if isinstance(value, dict) else None), is_cut
+    if not isinstance(value, dict):
+        return None, is_cut
+    before, last = [None, None, *value.values()][-2:]
+    if isinstance(last, dict) and isinstance(before, dict) and last.keys() < before.keys():
+        # The head ends within the last of some records.
+        value.popitem()
+    return value, is_cut
 
 
 def _text_key(value: Mapping[str, Any], template: Template) -> str | None:

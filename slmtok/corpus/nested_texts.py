@@ -201,7 +201,7 @@ def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) 
         rows = 'dict(zip(table["columns"], row)) for table in [json.load(sys.stdin)] for row in table["data"]'
         return _as_texts(source, {}, keeps_others=True, rows=f"row in ({rows})")
     if is_of_ids(value):
-        return _fix_of_ids(source, template, next(iter(value.values())))
+        return _fix_of_held(source, template, next(iter(value.values())), ".values()")
     for name, held in value.items():
         first = held[0] if isinstance(held, list) and held else None
         if (
@@ -215,16 +215,22 @@ def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) 
         if is_meant and column and all(isinstance(each, str) for each in column):
             values = ".values()" if isinstance(held, dict) else ""
             return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{literal(name)}]{values}")
+    for outer, held in value.items():
+        for name, rows in held.items() if isinstance(held, dict) else ():
+            first = rows[0] if isinstance(rows, list) and rows else None
+            place = f"[{literal(outer)}][{literal(name)}]"
+            if isinstance(first, dict) and (fix := _fix_of_held(source, template, first, place)):
+                return fix
     return None
 
 
-def _fix_of_ids(source: Source, template: Template, first: object) -> _Remedy | None:
-    """What to do about an object whose keys are ids of texts or records, of which one is given."""
+def _fix_of_held(source: Source, template: Template, first: object, place: str) -> _Remedy | None:
+    """What to do about texts or records at a place in an object, such as `["data"]["rows"]`, of which one is given."""
     path = path_of_list(first) if isinstance(first, dict) else TextPath(())
     field, text = template.fields[0], first
     if path is None or (template.source is not None and not template.is_held_by(first)):
         return None
-    rows = "row in json.load(sys.stdin).values()"
+    rows = f"row in json.load(sys.stdin){place}"
     if template.is_held_by(first):
         return _as_texts(source, {}, keeps_others=True, rows=rows)
     for name in path.names:

@@ -1,8 +1,8 @@
 """From path arguments (files, folders, globs, `-`) to files, in a reproducible order.
 
-A folder stands for every regular file below it that is not hidden; a folder that `datasets` has saved is one source,
-`hf:FOLDER`, and every other name that begins with `hf:` is kept. Folders and globs are sorted by path; arguments keep
-their order; `find` refuses a file that is named twice.
+A folder stands for every regular file below it that is not hidden, also through links to folders; a folder that
+`datasets` has saved is one source, `hf:FOLDER`, and every other name that begins with `hf:` is kept. Folders and globs
+are sorted by path; arguments keep their order; `find` refuses a file that is named twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -75,7 +75,7 @@ def _expand_one(path: str, exclude: Sequence[str] | None, named: Container[str])
         return [HUGGING_FACE + path]
     refuse_text(path, _TEXTS_FIX)
     if Path(path).is_dir():
-        found = _walk(path, exclude)
+        found = _regular(_listed(globs.paths_below, path), exclude)
         if not found:
             raise MissingInput(
                 f"the folder {path!r} holds no file",
@@ -101,28 +101,14 @@ def is_saved(path: str) -> bool:
     )
 
 
-def _walk(folder: str, exclude: Sequence[str] | None) -> list[str]:
-    """The files below a folder that are not hidden. Folders that are links are not followed."""
-    found, folders = list[str](), [folder]
-    # A stack, not recursion (`os.walk` before Python 3.12): folders may nest deeper than the limit of Python's stack.
-    while folders:
-        try:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    if entry.name.startswith("."):
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    elif not (entry.is_symlink() and os.path.isdir(entry.path)):  # noqa: PTH112
-                        found.append(entry.path)
-        except OSError as error:
-            _refuse_folder(error)
-    return _regular(found, exclude)
-
-
 def _glob(pattern: str) -> list[str]:
+    return _listed(globs.expand, pattern)
+
+
+def _listed(list_paths: Callable[[str], Iterable[str]], path: str) -> list[str]:
+    """The paths that a folder or a glob stands for."""
     try:
-        return globs.expand(pattern)
+        return [*list_paths(path)]
     except OSError as error:
         _refuse_folder(error)
 

@@ -11,18 +11,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from glob import escape
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.contents import check_texts, kind_among, leave_out_all, refuse_own_files
+from slmtok.corpus.contents import MAX_GLOBS, check_texts, kind_among, leave_out_all, names_among, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.globs import listed_globs, matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import UTF_8, compression, explained, open_head, open_stream, read_document
 from slmtok.corpus.unnamed_tables import records_among
-from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
+from slmtok.errors import Message, MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.option_values import globs_or_weight
 from slmtok.options import ReadOptions
 
@@ -36,6 +37,7 @@ _COMPARED_BYTES = 1 << 16
 """At the beginning of a file and of its compressed form."""
 
 
+_NAME_ONCE = "name it once; two globs may hold it"
 _NUMBER = re.compile(r"\d*\.?\d+(/\d+)?%?", re.ASCII)
 """A weight: 2, 0.5, 1/3."""
 
@@ -95,7 +97,7 @@ def _check_contents(given: list[str], found: Sequence[str], options: ReadOptions
     try:
         refuse_own_files(given, found, options)
     except OptionError as error:
-        if globs := _globs_of(error):
+        if globs := excluded_globs(error):
             kept = [path for path in found if not any(matches(path, glob) for glob in globs)]
             with suppress(SlmtokError):
                 error.fix = leave_out_all(kept, options, globs)
@@ -103,7 +105,7 @@ def _check_contents(given: list[str], found: Sequence[str], options: ReadOptions
     check_texts(found, options)
 
 
-def _globs_of(error: OptionError) -> list[str]:
+def excluded_globs(error: SlmtokError) -> list[str]:
     """The globs with which the fix of an error leaves files out."""
     fix = error.parts["fix"]
     parts = [part for part in fix if isinstance(part, Setting)] if isinstance(fix, tuple) else []
@@ -184,10 +186,12 @@ def _refuse_duplicates(sources: Sequence[str], given: Sequence[str], options: Re
             same = seen[identity] == source
             names = f"{source!r} is" if same else f"{seen[identity]!r} and {source!r} are one file,"
             kept = _without_repeated(given, options)
+            globs = () if kept else _globs_of_repeated(sources)
+            fix: Message = (Setting("exclude", globs if len(globs) > 1 else globs[0]),) if globs else _NAME_ONCE
             raise OptionError(
                 f"{names} named twice in the corpus",
                 limit="each file once; --mix gives a domain more weight in training",
-                fix=f"name {', '.join(map(repr, kept))} alone" if kept else "name it once; two globs may hold it",
+                fix=f"name {', '.join(map(repr, kept))} alone" if kept else fix,
                 option="corpus",
                 path=source,
                 corpus_once=kept,
@@ -197,15 +201,40 @@ def _refuse_duplicates(sources: Sequence[str], given: Sequence[str], options: Re
 
 def _without_repeated(given: Sequence[str], options: ReadOptions) -> list[str]:
     """The paths of a corpus without those whose files are all in others; [] where a file is named twice still."""
-    held = [{_identity(each) for each in expand([path], options.exclude)} for path in given]
+    files = ([each for each in expand([path], options.exclude) if not is_excluded(each, options)] for path in given)
+    held = [[*map(_identity, each)] for each in files]
     kept = [*range(len(given))]
     # A file is left out before the folder that holds it, and the second of two equal paths before the first.
     for at in sorted(kept, key=lambda index: (len(held[index]), -index)):
         others = [held[other] for other in kept if other != at]
-        if held[at] <= set().union(*others):
+        if {*held[at]} <= set().union(*others):
             kept.remove(at)
-    files = [held[at] for at in kept]
-    return [given[at] for at in kept] if sum(map(len, files)) == len(set().union(*files)) else []
+    left = [*chain(*(held[at] for at in kept))]
+    return [given[at] for at in kept] if len(left) == len({*left}) else []
+
+
+def _globs_of_repeated(sources: Sequence[str]) -> tuple[str, ...]:
+    """The globs that leave each file of a corpus once: of links to folders, else of names; () where there are none."""
+    names: dict[object, list[str]] = {}
+    for source in sources:
+        names.setdefault(_identity(source), []).append(source)
+    # A link is left out before the file.
+    repeated = [each for held in names.values() for each in sorted(held, key=_is_linked)[1:]]
+    folders = [next((link for link in Path(each).parents if link.is_symlink()), None) for each in repeated]
+    apart = names_among(repeated, [source for source in sources if source not in {*repeated}])
+    for globs in (
+        {f"{escape(link.name)}/**" if link else apart[each] for link, each in zip(folders, repeated, strict=True)},
+        {*apart.values()},
+    ):
+        left = [source for source in sources if not any(matches(source, glob) for glob in globs)]
+        if len(left) == len(names) and len(globs) <= MAX_GLOBS:
+            return tuple(sorted(globs))
+    return ()
+
+
+def _is_linked(path: str) -> bool:
+    """Whether a name is a link, or goes through one."""
+    return os.path.realpath(path) != os.path.abspath(path)  # noqa: PTH100
 
 
 def _refuse_compressed_twins(sources: Sequence[str]) -> None:

@@ -172,12 +172,13 @@ class Template:
             # Other records may have text.
             fix = ("name the text that was encoded", *((", or ", *SKIP) if kind == "fields" else ()))
             return MalformedRecord(fact, limit=limit, fix=fix, ids=ids)
+        held = [field for field in self.fields if field in record and field != name]
+        if self.source is not None and not texts and held:
+            without = Setting("text_template", "\n".join(f"{{{field}}}" for field in dict.fromkeys(held)))
+            fix = (without,) if kind == "columns" else (without, f" if no record has {name!r}, else ", *SKIP)
+            return MalformedRecord(fact, fix=fix)
         if kind == "columns" and not texts:
             return MalformedRecord(fact, limit="a column of text", fix="leave it out: none of its columns is text")
-        if self.source is not None and not texts and (held := [field for field in self.fields if field in record]):
-            without = Setting("text_template", "\n".join(f"{{{field}}}" for field in dict.fromkeys(held)))
-            fix = (without, f" if no record has {name!r}")
-            return MalformedRecord(fact, fix=fix if kind == "columns" else (*fix, ", else ", *SKIP))
         if self.source is not None:
             return MalformedRecord(fact, fix=(self.with_fields(self.meant_fields(record, texts)),))
         if not texts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from slmtok.corpus.streams import compression
@@ -27,27 +28,42 @@ _COMPRESSED = {
 }
 
 
-def unpacked(path: str, kind: str) -> str:
-    """What to do with a file of this kind: a command and the name of what it writes, for a file that is there.
+def unpacked(paths: Sequence[str], kind: str) -> str:
+    """What to do with files of this kind: commands and the names of what they write, for files that are there.
 
-    The programs read the file as it is; only tarfile decompresses.
+    The programs read a file as it is; only tarfile decompresses.
     """
+    steps = [_step(path, kind) for path in paths]
+    found = [step for step in steps if step is not None]
+    return _then_name(found) if len(found) == len(steps) else _UNPACK
+
+
+def _step(path: str, kind: str) -> tuple[str, str] | None:
+    """The command that unpacks a file, and the name that it writes, as a word of a shell."""
     outer = compression(path)
     if outer != "plain" and kind != "a tar archive" and Path(path).is_file():
-        return decompressed(path)
+        return _decompression(path)
     command = _ARCHIVES.get(kind) or _COMPRESSED.get(kind)
     if command is None or not Path(path).is_file():
-        return _UNPACK
+        return None
     bare = path.removesuffix(Path(path).suffix)
     if kind in _ARCHIVES:
         command = _TAR_OF_ZSTD if outer == "zst" else command
         bare = bare.removesuffix(".tar")
     target = shlex.quote(free_name(bare))
-    return f"{command.format(path=shlex.quote(path), target=target)}, and name {target}"
+    return command.format(path=shlex.quote(path), target=target), target
+
+
+def _then_name(steps: Sequence[tuple[str, str]]) -> str:
+    return f"{' && '.join(command for command, _ in steps)}, and name {' '.join(target for _, target in steps)}"
 
 
 def decompressed(path: str, suffix: str = "") -> str:
     """The command that decompresses a compressed file once, into a name that ends in `suffix`, and that name."""
+    return _then_name([_decompression(path, suffix)])
+
+
+def _decompression(path: str, suffix: str = "") -> tuple[str, str]:
     bare = path.removesuffix(Path(path).suffix).removesuffix(suffix)
     target = shlex.quote(free_name(bare + suffix))
-    return f"{DECOMPRESS[compression(path)]} {shlex.quote(path)} > {target}, and name {target}"
+    return f"{DECOMPRESS[compression(path)]} {shlex.quote(path)} > {target}", target

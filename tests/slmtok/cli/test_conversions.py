@@ -113,6 +113,32 @@ def test_compressed_data_of_other_kinds_are_decompressed(slmtok) -> None:
     assert refused(slmtok, "count d.txt.lz4 -o x.counts").startswith("lz4 -dc d.txt.lz4 > d.txt, and name d.txt")
 
 
+def test_compressed_files_beside_text_are_replaced(slmtok) -> None:
+    Path("d").mkdir()
+    Path("d/c.txt").write_text(STORY)
+    for name in ("a", "b"):
+        Path(f"d/{name}.txt.bz2").write_bytes(bz2.compress(f"{name}: {STORY}".encode()))
+    fix = refused(slmtok, "count d -o x.counts")
+    assert fix.partition(", and name ")[2] == (
+        "d/a.txt d/b.txt in their places; in a folder or glob, --exclude '*.bz2' instead, "
+        "or --format text to read its bytes as they are"
+    )
+    run_fix(fix)
+    for corpus in (["d", "--exclude", "*.bz2"], ["d/a.txt", "d/b.txt", "d/c.txt"]):
+        ran = slmtok("count", *corpus, "-o", "x.counts", "--force", "--json")
+        assert ran.json["result"]["documents"] == 3
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lambda data: data])
+def test_an_archive_on_stdin_is_known_in_compressed_data(slmtok, compress) -> None:
+    Path("a.txt").write_text(STORY)
+    with tarfile.open("a.tar", "w") as archive:
+        archive.add("a.txt")
+    ran = slmtok("count", "-", "-o", "x.counts", stdin=compress(Path("a.tar").read_bytes()))
+    assert "stdin is a tar archive, not text" in ran.err
+    assert "fix:   unpack it and name its files" in ran.err
+
+
 @pytest.mark.parametrize(("name", "renamed"), [("a.jsonl", "a.jsonl.gz"), ("a.txt.zst", "a.txt.gz"), ("b", "b.xz")])
 def test_compressed_data_get_their_suffix(slmtok, name: str, renamed: str) -> None:
     data = (lzma if renamed.endswith("xz") else gzip).compress(b'{"text": "a b c"}\n')

@@ -205,6 +205,22 @@ def test_a_key_that_is_repeated_is_a_template(files):
 PROMPTS = [{"id": f"a{n}", "instruction": f"Write of day {n}.", "input": "", "output": "It rained."} for n in range(8)]
 
 
+def test_a_column_without_a_value_is_not_skipped_row_by_row(slmtok) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    nulls = pa.array([None] * 20, pa.string())
+    pq.write_table(pa.table({"text": nulls, "content": nulls, "review": LONG}), "a.parquet", row_group_size=8)
+    ran = slmtok("count", "a.parquet", "-o", "x")
+    assert "every value of the column 'text' is null (columns: content, review, text)" in ran.err
+    assert fix_of(ran) == "--text-key review"
+    assert slmtok("count", "a.parquet", "--text-key", "review", "-o", "x").code == 0
+    ran = slmtok("count", "a.parquet", "--text-template", "{text}: {review}", "-o", "z")
+    assert fix_of(ran) == "--text-template '{review}'"
+    # Other files may have text.
+    pq.write_table(pa.table({"text": LONG}), "b.parquet")
+    ran = slmtok("count", "a.parquet", "b.parquet", "--skip-malformed", "-o", "y", "--json")
+    assert ran.json["result"]["documents"] == 20
+
+
 @pytest.mark.parametrize("name", ["qa.jsonl", "qa.json", "qa.csv", "qa.parquet"])
 def test_a_prompt_and_its_answer_are_one_text(slmtok, name):
     """One field alone would leave out half of each text without a word."""

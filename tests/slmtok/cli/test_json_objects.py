@@ -59,6 +59,28 @@ def test_texts_of_articles_are_written_as_records(slmtok, value) -> None:
     check_texts(slmtok("count", "squad-text.jsonl", "-o", "y.counts", "--json"))
 
 
+LONG = [{"id": "a", "content": f"{text} {'Then the children slept. ' * 20}"} for text in TEXTS * 5]
+"""More than the beginning of a file that is looked at, which ends in a text."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {f"doc{n}": row for n, row in enumerate(LONG)},
+        {"data": {"train": LONG}, "version": 1},
+        {"version": 1, "data": {"names": ["train"], "train": LONG}},
+        {"version": 1, "data": {"train": [{"text": row["content"]} for row in LONG]}},
+    ],
+)
+def test_records_in_an_object_or_its_objects_are_noted(slmtok, value) -> None:
+    Path("a.json").write_text(json.dumps(value))
+    note = note_of(slmtok("count", "a.json", "-o", "x.counts"), "a.json")
+    assert note == f"{fix_of(slmtok('count', 'a.json', '--format', 'json', '-o', 'y.counts'))}, with --force"
+    paste(note)
+    ran = slmtok("count", "a-text.jsonl", "-o", "x.counts", "--force", "--json")
+    assert ran.json["result"]["bytes"] == sum(len(row["content"]) for row in LONG)
+
+
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 def test_long_texts_inside_records_are_meant(slmtok, name: str) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in ARTICLES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -178,11 +179,26 @@ def test_a_link_that_leads_nowhere_can_be_left_out(slmtok) -> None:
     Path("books").mkdir()
     Path("books/a.txt").write_text(POEM)
     Path("books/b.txt").symlink_to("/nowhere/b.txt")
-    assert fix_of_line(slmtok, "count books -o new.counts") == "make the link again, or --exclude b.txt leaves it out"
+    for line in ("count books -o new.counts", "train books --vocab 280 -o new.json"):
+        assert fix_of_line(slmtok, line) == "make the link again, or --exclude b.txt leaves it out"
     ran = slmtok("count", "books", "--exclude", "b.txt", "-o", "new.counts", "--json")
     assert ran.json["result"]["documents"] == 1 and "matches no file" not in " ".join(ran.json["warnings"])
     assert fix_of_line(slmtok, "count bokks/a.txt -o x.counts") == "check the name: there is 'books/a.txt'"
     assert fix_of_line(slmtok, "count bokks/aa.txt -o x.counts") == "check the name: there is 'books/a.txt'"
+
+
+def test_a_file_and_links_to_it_in_a_folder(slmtok) -> None:
+    Path("books/2024").mkdir(parents=True)
+    for name in ("a.txt", "b.txt"):
+        Path("books/2024", name).write_text(POEM + name)
+    Path("books/2024/0.txt").symlink_to("a.txt")
+    for line in ("count books -o new.counts", "train 'books/**/*.txt' --vocab 280 -o new.json"):
+        assert fix_of_line(slmtok, line) == "--exclude 0.txt"
+    Path("books/2024/0.txt").unlink()
+    Path("books/2023").symlink_to("2024")
+    assert fix_of_line(slmtok, "count books -o new.counts") == "--exclude '2023/**'"
+    ran = slmtok("count", "books", "--exclude", "2023/**", "-o", "new.counts", "--json")
+    assert ran.json["result"]["documents"] == 2
 
 
 def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
@@ -195,6 +211,11 @@ def test_packed_data_below_their_corpus_are_left_out(slmtok, domains) -> None:
     assert fix == "--exclude 'packed/*', or an output outside of it"
     for force in ([], ["--force"]):
         assert slmtok(*line.split(), "--exclude", "packed/*", *force).code == 0
+    shutil.copy("tok.json", "corpus/t.json")
+    line = line.replace("packed", "new")
+    fix = fix_of_line(slmtok, line)
+    assert fix == "--exclude 'packed/*' --exclude t.json --exclude 'new/*' leave them out"
+    assert slmtok(*line.split(), *shlex.split(fix.removesuffix(" leave them out"))).code == 0
 
 
 def test_numbers_that_were_given_stay(slmtok, domains) -> None:

@@ -191,6 +191,22 @@ def test_a_link_to_nothing_is_no_part_left_out(tmp_path: Path) -> None:
     assert len(expand([str(tmp_path)])) == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
+def test_a_folder_is_read_through_links_as_a_glob_is(tmp_path: Path) -> None:
+    for name in ("here", "elsewhere"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.txt").write_text("a")
+    folder = tmp_path / "here"
+    (folder / "more").symlink_to("../elsewhere")
+    (folder / "self").symlink_to(".")
+    found = expand([str(folder)])
+    assert found == [str(folder / "here.txt"), str(folder / "more/elsewhere.txt")]
+    assert found == expand([str(folder / "**")])
+    (folder / "loop").symlink_to("loop")
+    with pytest.raises(errors.MissingInput, match=r"loop' is a link to 'loop', which does not exist"):
+        expand([str(folder)])
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have shorter paths")
 def test_folders_that_nest_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     depth = sys.getrecursionlimit() + 100
