@@ -511,20 +511,20 @@ def kind_among(paths: Sequence[str], options: ReadOptions) -> KindFound | None:
 
 
 def list_among(paths: Sequence[str], options: ReadOptions) -> str | None:
-    """The first file that is read as text and that `names_of_files` takes for a list; else None."""
+    """The first source that is read as text and that `names_of_files` takes for a list; else None."""
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if path != STDIN and names_of_files(path)), None)
+    return next((path for path in texts if names_of_files(path)), None)
 
 
 def names_of_files(path: str) -> list[str]:
-    """The lines at the beginning of a file, if each is the name of a file or folder that exists; else none."""
+    """The lines at the beginning of a source, if each is the name of a file or folder that exists; else none."""
     options = ReadOptions(format="text")
     if not os.path.lexists(os.fsdecode(head_of(path, options).partition(b"\n")[0].rstrip(b"\r")).replace("\0", "")):
         return []
     head = head_of(path, options, _BEGINNING_BYTES)
-    lines = head.split(b"\n")[: -1 if len(head) == _BEGINNING_BYTES else None]
+    lines = head.split(b"\n")[: -1 if path == STDIN or len(head) == _BEGINNING_BYTES else None]
     names = [os.fsdecode(line.rstrip(b"\r")) for line in lines if line.strip()]
     return names if len(names) > 1 and all("\0" not in name and os.path.exists(name) for name in names) else []  # noqa: PTH110
 

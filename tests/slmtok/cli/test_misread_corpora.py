@@ -112,6 +112,9 @@ def test_a_list_of_files_is_no_corpus(slmtok) -> None:
     note = "note: the lines of files.txt are names of files, and these names were read as text; "
     assert note + "slmtok train $(cat files.txt) --vocab 272 -o new.json --force\n" in ran.err
     assert "names of files" not in slmtok("count", "files.txt", "--format", "text", "-o", "x.counts").err
+    ran = slmtok("train", "-", "--vocab", "272", "-o", "more.json", stdin=b"a.txt\nb.txt\n")
+    note = note.replace("files.txt", "stdin")
+    assert f"{note}slmtok train $(COMMAND) --vocab 272 -o more.json --force\n" in ran.err
     Path("a b.txt").write_text(SENTENCE)
     Path("files.txt").write_text("a.txt\na b.txt\n")
     assert fix_of_line(slmtok, "count @files.txt -o y.counts") == "name the files that files.txt lists"
