@@ -350,15 +350,31 @@ def explain_too_small(error: CorpusTooSmall) -> None:
         error.fix = cause[1].removesuffix(" --force")
 
 
-def _line_of_list(path: str, word: str, *, is_first: bool = False) -> str:
+def line_of_named_list(path: str, others: Sequence[str], context: click.Context) -> str | None:
+    """The command that reads the files which `path` lists, with its other arguments; None where it is no list."""
+    from slmtok.corpus.contents import names_of_files
+
+    if not names_of_files(path):
+        return None
+    return _line_of_list(path, path, is_first=True, given=[path, *others], context=context)
+
+
+def _line_of_list(
+    path: str,
+    word: str,
+    *,
+    is_first: bool = False,
+    given: list[str] | None = None,
+    context: click.Context | None = None,
+) -> str:
     """The command that reads the files which `path` lists, in the place of `word` among its arguments.
 
     Standard input is listed by a command that the user knows.
     """
     from slmtok.corpus.contents import names_of_files
 
-    context = click.get_current_context(silent=True)
-    given = list(context.meta.get("arguments", ())) if context else []
+    context = context or click.get_current_context(silent=True)
+    given = list(context.meta.get("arguments", ())) if given is None and context else given or []
     if context is None or given.count(word) != 1 or any(map(_DIVIDED.search, names_of_files(path))):
         return f"name the files that {'stdin' if path == '-' else path} lists"
     force = again_with("").endswith("--force") and "--force" not in given and not is_first

@@ -106,7 +106,7 @@ def test_a_list_of_files_is_no_corpus(slmtok) -> None:
         Path(name).write_text(SENTENCE * 40)
     Path("files.txt").write_text("a.txt\nb.txt\n")
     line = "slmtok train $(cat files.txt) --vocab 290 -o new.json"
-    for given in ("files.txt", "@files.txt"):
+    for given in ("files.txt", "@files.txt", "--files-from files.txt", "--file-list=files.txt"):
         assert fix_of_line(slmtok, f"train {given} --vocab 290 -o new.json") == line
     ran = slmtok("train", "files.txt", "--vocab", "272", "-o", "new.json")
     note = "note: the lines of files.txt are names of files, and these names were read as text; "
