@@ -645,7 +645,9 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     if name.startswith("CORPUS") and (kind := streams.kind_of_stream(sys.stdin)) in ("pipe", "file"):
         found = "text is piped in" if kind == "pipe" else "stdin is a file"
         end = max((given.index(word) + 1 for word in positional(context) if word in given), default=0)
-        return f"{fact}, and {found}", command_line(context, [*given[:end], "-", *given[end:]])
+        # A fix that names - alone would read the terminal.
+        source = (streams.name_of_stdin() or "FILE") if kind == "file" else "-"
+        return f"{fact}, and {found}", command_line(context, [*given[:end], source, *given[end:]])
     listed = str(getattr(param, "metavar", None) or "").split("|")
     value = None if is_place else next((word for word in positional(context) if word in listed), None)
     number = next(filter(str.isdecimal, positional(context)), None)
