@@ -147,7 +147,7 @@ class SlmtokError(Exception):
         lines = [self._part("fact", naming) or ""]
         for label, name in (("where: ", "where"), ("limit: ", "limit"), ("fix:   ", "fix")):
             if text := self._part(name, naming):
-                lines.append(f"  {label}{text}")
+                lines.append(f"  {label}{_pasteable(text) if name == 'fix' else text}")
         if not self._fact_has_lines:
             # The name of a file may hold line feeds, and a part is one line.
             lines = [line.replace("\n", "\\n") for line in lines]
@@ -164,6 +164,24 @@ class SlmtokError(Exception):
             "fields": {name: _plain(value) for name, value in self.fields.items()},
             "message": self.render(naming),
         }
+
+
+def _pasteable(text: str) -> str:
+    """A fix whose quoted words spell control characters, and bytes that are not UTF-8, as shells read them."""
+    if text.isprintable():
+        return text
+    import re
+
+    unprinted = re.compile("[\0-\x1f\x7f\udc80-\udcff]")
+
+    def escaped(found: re.Match[str]) -> str:
+        return r"\n" if found[0] == "\n" else f"\\x{ord(found[0]) & 0xFF:02x}"
+
+    def spelled(quoted: re.Match[str]) -> str:
+        inner = quoted[1].replace("\\", r"\\")
+        return f"$'{unprinted.sub(escaped, inner)}'" if unprinted.search(inner) else quoted[0]
+
+    return re.sub("'([^']*)'", spelled, text)
 
 
 def _rebuild(kind: type[SlmtokError], parts: dict[str, Any], fields: dict[str, Any]) -> SlmtokError:

@@ -70,10 +70,10 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
         again = f"{again_with(table.options)} {table.fix}".rstrip()
         yield f"{'stdin' if table.path == '-' else table.path} {table.fact}; {again}"
     if path := list_among(found, read):
-        line = _line_of_list(path, path)
+        line, name = _line_of_list(path, path), "stdin" if path == "-" else path
         if len(found) == 1:
-            _remember(_CAUSE, (path, line))
-        yield f"the lines of {path} are names of files, and these names were read as text; {line}"
+            _remember(_CAUSE, (name, line))
+        yield f"the lines of {name} are names of files, and these names were read as text; {line}"
     yield from _table_notes(found, read)
 
 
@@ -353,17 +353,38 @@ def explain_too_small(error: CorpusTooSmall) -> None:
         error.fix = cause[1].removesuffix(" --force")
 
 
-def _line_of_list(path: str, word: str, *, is_first: bool = False) -> str:
-    """The command that reads the files which `path` lists, in the place of `word` among its arguments."""
+def line_of_named_list(path: str, others: Sequence[str], context: click.Context) -> str | None:
+    """The command that reads the files which `path` lists, with its other arguments; None where it is no list."""
     from slmtok.corpus.contents import names_of_files
 
-    context = click.get_current_context(silent=True)
-    given = list(context.meta.get("arguments", ())) if context else []
+    if not names_of_files(path):
+        return None
+    return _line_of_list(path, path, is_first=True, given=[path, *others], context=context)
+
+
+def _line_of_list(
+    path: str,
+    word: str,
+    *,
+    is_first: bool = False,
+    given: list[str] | None = None,
+    context: click.Context | None = None,
+) -> str:
+    """The command that reads the files which `path` lists, in the place of `word` among its arguments.
+
+    Standard input is listed by a command that the user knows.
+    """
+    from slmtok.corpus.contents import names_of_files
+
+    context = context or click.get_current_context(silent=True)
+    given = list(context.meta.get("arguments", ())) if given is None and context else given or []
     if context is None or given.count(word) != 1 or any(map(_DIVIDED.search, names_of_files(path))):
-        return f"name the files that {path} lists"
+        return f"name the files that {'stdin' if path == '-' else path} lists"
     force = again_with("").endswith("--force") and "--force" not in given and not is_first
     words = [*(_LIST if each == word else each for each in given), *["--force"] * force]
-    return shlex.join([*context.command_path.split(), *words]).replace(_LIST, f"$(cat {shlex.quote(path)})")
+    return shlex.join([*context.command_path.split(), *words]).replace(
+        _LIST, "$(COMMAND)" if path == "-" else f"$(cat {shlex.quote(path)})"
+    )
 
 
 def _table_notes(found: Sources, read: ReadOptions) -> Iterator[str]:

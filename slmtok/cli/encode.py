@@ -38,7 +38,7 @@ from slmtok.cli.output import Outcome, again_with, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.cli.text_argument import eval_line, is_text, piped
-from slmtok.corpus.contents import check_texts, records_as_text, refuse_own_files
+from slmtok.corpus.contents import check_texts, records_as_text, refuse_own_files, text_head_of
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.corpus.unnamed_tables import records_among
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
@@ -190,7 +190,7 @@ def _find(source: str, read: ReadOptions) -> list[str]:
             refuse_own_files([source], found, by_content)
             check_texts(found, read, is_any_read=False)
             if records := records_as_text(found, by_content):
-                add_notes([_json_note("stdin" if records.path == STDIO else records.path, records.format)])
+                add_notes([_records_note("stdin" if records.path == STDIO else records.path, records.format)])
         return found
     except MissingInput as error:
         if is_text(source):
@@ -203,10 +203,8 @@ def _refuse_fields(source: str, read: ReadOptions) -> None:
     name = next((name for name in ("text_key", "text_template") if is_given(name)), None)
     if name is None or corpus.FORMATS.get(read.format, corpus.FORMATS["jsonl"]).records:
         return
-    suffix = bare_suffix(source)
-    format = next((name for name, each in corpus.FORMATS.items() if each.records and suffix in each.suffixes), None)
     without: Message = ("leave ", Setting(name), " out")
-    found = format or records_among([source], replace(read, format="auto"))
+    found = _format_of_name(source) or records_among([source], replace(read, format="auto"))
     raise OptionError(
         (Setting(name, getattr(read, name)), f" names a field, and encode reads {source!r} as text"),
         limit="encode reads a file as it is, unless --format names its records",
@@ -281,14 +279,23 @@ def _warnings(source: str, job: EncodeJob, tokenizer: str, array: str | None = N
         documents = counted(job.totals["documents"], "document")
         with_file = again_with(f"-o {free_name(f'ids.{array}')}")
         zeros += (f"{documents} are one array on stdout; {with_file} also writes where each begins",)
-    if job.read.format != "text" or bare_suffix(source) not in corpus.FORMATS["jsonl"].suffixes:
+    format = _format_of_name(source) if job.read.format == "text" else None
+    # One object of JSON is no record.
+    if format is None or (format == "json" and not text_head_of(source, job.read).lstrip().startswith(b"[")):
         return zeros
-    return (*zeros, _json_note(source))
+    return (*zeros, _records_note(source, format))
 
 
-def _json_note(source: str, format: str = "jsonl") -> str:
+def _format_of_name(source: str) -> str | None:
+    """The format of records that the name of a source says; None for other names."""
+    suffix = bare_suffix(source)
+    return next((name for name, each in corpus.FORMATS.items() if each.records and suffix in each.suffixes), None)
+
+
+def _records_note(source: str, format: str) -> str:
+    included = "all columns" if format in ("csv", "tsv") else "JSON"
     again = again_with(f"--format {format}")
-    return f"{source} was encoded as it is, JSON included; {again} for the text of its records"
+    return f"{source} was encoded as it is, {included} included; {again} for the text of its records"
 
 
 def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bool) -> None:

@@ -290,7 +290,9 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         )
     ):
         fix = f"use {parameter_name(taking)} {shlex.quote(value)}"
-    if line := _translated(context):
+    if value and _unknown(context) == [typed] and (line := _with_listed_files(typed, value, context)):
+        fix = line
+    elif line := _translated(context):
         fact, fix = _several_unknown(context), line
     elif name in _CORPUS_OPTIONS and takes_corpus(command):
         fix = _translated(context, least=1) or fix
@@ -321,6 +323,15 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fact += f"; did you mean {meant!r}?" if meant else ""
         fix = f"{where} --version" if isinstance(command, click.Group) and name == "-v" else fix
     return *_with_others(fact, fix, typed, context), name
+
+
+def _with_listed_files(option: str, path: str, context: click.Context) -> str | None:
+    """The command line with the files that the value of an option lists; None for another value."""
+    from slmtok.cli.corpus_notes import line_of_named_list
+
+    is_file = takes_corpus(context.command) and os.path.isfile(path)  # noqa: PTH113
+    others = without_options(arguments_of(context), (option,))
+    return line_of_named_list(path, others, context) if is_file else None
 
 
 def _with_others(fact: str, fix: str, option: str, context: click.Context) -> tuple[str, str]:
@@ -634,7 +645,9 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     if name.startswith("CORPUS") and (kind := streams.kind_of_stream(sys.stdin)) in ("pipe", "file"):
         found = "text is piped in" if kind == "pipe" else "stdin is a file"
         end = max((given.index(word) + 1 for word in positional(context) if word in given), default=0)
-        return f"{fact}, and {found}", command_line(context, [*given[:end], "-", *given[end:]])
+        # A fix that names - alone would read the terminal.
+        source = (streams.name_of_stdin() or "FILE") if kind == "file" else "-"
+        return f"{fact}, and {found}", command_line(context, [*given[:end], source, *given[end:]])
     listed = str(getattr(param, "metavar", None) or "").split("|")
     value = None if is_place else next((word for word in positional(context) if word in listed), None)
     number = next(filter(str.isdecimal, positional(context)), None)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from slmtok import atomic
-from slmtok.cli.output import EACH, Outcome, Row, counted, one_line, print_rows
+from slmtok.cli.output import EACH, Outcome, Row, counted, note_terminal, one_line, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
 from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
@@ -254,6 +254,8 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
         raise OptionError(fact, fix=("leave it out, or ", Setting("sample", "10%")), option="seed")
+    if STDIO in corpus:
+        note_terminal()
     try:
         found = find(list(corpus), read)
         if _is_given("text_key"):

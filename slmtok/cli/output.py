@@ -219,6 +219,12 @@ def fit(text: str, stream: TextIO, indent: int) -> list[str]:
     return [line.replace("\0", " ") for line in lines] or [text]
 
 
+def note_terminal() -> None:
+    """Notes that a command, which reads stdin, reads the terminal."""
+    if sys.stdin is not None and sys.stdin.isatty() and not settings().quiet:
+        note(f"text is read from the terminal; {'Ctrl-Z and Enter' if os.name == 'nt' else 'Ctrl-D'} ends it")
+
+
 def note(text: str) -> None:
     """One remark on stderr."""
     label = "note: "

@@ -56,6 +56,16 @@ def kind_of_stream(stream: TextIO | None) -> str | None:
         return None
 
 
+def name_of_stdin() -> str | None:
+    """The name of the file that is stdin, as one types it in the working folder; None where the system has none."""
+    try:
+        path = os.readlink(f"/proc/self/fd/{sys.stdin.fileno()}")  # noqa: PTH115
+    except (OSError, ValueError, AttributeError):
+        return None
+    beside = os.path.relpath(path) if os.path.isfile(path) else None  # noqa: PTH113
+    return path if beside and beside.startswith(os.pardir) else beside
+
+
 def is_stdout(path: str) -> bool:
     """Whether a regular file is stdout itself, as in `slmtok encode a.txt > a.txt`; `-` is stdin."""
     try:

@@ -23,6 +23,7 @@ from slmtok.cli.arguments import (
 )
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command, in_given_order
+from slmtok.cli.output import note_terminal
 from slmtok.cli.streams import kind_of_stream
 from slmtok.errors import MissingInput, OptionError, Setting
 from slmtok.file_kinds import NAMES, kind_of
@@ -280,6 +281,7 @@ def read_text(text: str | None, default: str, max_bytes: int = -1) -> bytes:
         # Here, since slm starts without the readers of a corpus.
         from slmtok.corpus.streams import open_bytes
 
+        note_terminal()
         with open_bytes(STDIO) as stream:
             return read_at_most(stream, max_bytes + 1) if max_bytes >= 0 else stream.read()
     return default.encode() if text is None else os.fsencode(text)

@@ -24,7 +24,17 @@ from slmtok import file_kinds
 from slmtok.corpus.database_texts import texts_of_database
 from slmtok.corpus.formats import FORMAT_NAMES, arrow_as_parquet, format_of, not_text
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import COMPRESSED, UTF_8, bare_suffix, compression, is_plain, open_head
+from slmtok.corpus.streams import (
+    COMPRESSED,
+    UTF_8,
+    bare_suffix,
+    close_pipe,
+    compression,
+    head_of_pipe,
+    is_plain,
+    look_into_pipe,
+    open_head,
+)
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import template_of
 from slmtok.corpus.text_commands import to_utf_8
@@ -144,7 +154,9 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
         # What its name says is an error of its own.
         format_of(paths[0], options)
     if found:
-        raise _not_text(found, paths, options)
+        error = _not_text(found, paths, options)
+        close_pipe()
+        raise error
 
 
 def _other_contents(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool = True) -> dict[str, Content]:
@@ -162,6 +174,7 @@ def _other_contents(paths: Sequence[str], options: ReadOptions, *, is_any_read: 
             )
     if is_any_read and options.format in ("text", "lines") and options.encoding == UTF_8:
         return {}
+    look_into_pipe(paths)
     zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
     found: dict[str, Content] = {}
     for path in paths:
@@ -216,7 +229,7 @@ def _content_of_file(path: str, options: ReadOptions) -> Content | None:
     entry = format_of(path, options)
     is_parquet = entry.name == "parquet"
     # Compressed files are looked at as they are before; parquet is not compressed.
-    head = head_of(path, options if not is_parquet else ReadOptions(format="text"))
+    head = head_of_pipe(path) or head_of(path, options if not is_parquet else ReadOptions(format="text"))
     content = content_of(head)
     if content is not None and content.packed and head.startswith(_ZIP_MAGIC):
         content = _office_document(path) or content
@@ -422,7 +435,7 @@ def records_as_text(paths: Sequence[str], options: ReadOptions) -> RecordsFound 
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    heads = ((path, text_head_of(path, options)) for path in texts)
+    heads = ((path, head_of_pipe(path) or text_head_of(path, options)) for path in texts)
     found = ((path, _format_of_records(head)) for path, head in heads)
     return next((RecordsFound(path, format) for path, format in found if format), None)
 
@@ -503,20 +516,20 @@ def kind_among(paths: Sequence[str], options: ReadOptions) -> KindFound | None:
 
 
 def list_among(paths: Sequence[str], options: ReadOptions) -> str | None:
-    """The first file that is read as text and that `names_of_files` takes for a list; else None."""
+    """The first source that is read as text and that `names_of_files` takes for a list; else None."""
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if path != STDIN and names_of_files(path)), None)
+    return next((path for path in texts if names_of_files(path)), None)
 
 
 def names_of_files(path: str) -> list[str]:
-    """The lines at the beginning of a file, if each is the name of a file or folder that exists; else none."""
+    """The lines at the beginning of a source, if each is the name of a file or folder that exists; else none."""
     options = ReadOptions(format="text")
     if not os.path.lexists(os.fsdecode(head_of(path, options).partition(b"\n")[0].rstrip(b"\r")).replace("\0", "")):
         return []
     head = head_of(path, options, _BEGINNING_BYTES)
-    lines = head.split(b"\n")[: -1 if len(head) == _BEGINNING_BYTES else None]
+    lines = head.split(b"\n")[: -1 if path == STDIN or len(head) == _BEGINNING_BYTES else None]
     names = [os.fsdecode(line.rstrip(b"\r")) for line in lines if line.strip()]
     return names if len(names) > 1 and all("\0" not in name and os.path.exists(name) for name in names) else []  # noqa: PTH110
 
@@ -637,11 +650,12 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
         fix = to_utf_8(alike, paths, str(content.read_by.value))
     elif content is not GIT_LFS_POINTER and content.read_by != _MAY_BE_A_PAGE:
         fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
-    if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
+    if content.read_by == Setting("format", "parquet") and not (is_plain(path) and os.path.isfile(path)):  # noqa: PTH113
         # It is read from its end.
         fix = ("name a .parquet file, uncompressed" + "; cat > FILE.parquet saves stdin" * (path == STDIN),)
-    if path == STDIN and content.name in _DECOMPRESS:
-        fix = (f"{_DECOMPRESS[content.name]} FILE | slmtok ...",)
+    if content.name in _DECOMPRESS and (path == STDIN or head_of_pipe(path)):
+        program = f"{_DECOMPRESS[content.name]} FILE"
+        fix = (f"{program} | slmtok ..." if path == STDIN else f"name <({program}) in its place",)
     if len({*map(_is_left_out, found.values())}) > 1:
         fix = _leave_out_all(found, paths, options)
     is_packed = path == STDIN and content.name in _DECOMPRESS
@@ -694,7 +708,7 @@ def _remedy(path: str, read_by: str | Setting) -> str | Setting:
     """`read_by` of a file: Git fetches what belongs to the repository of its folder, and `mv` gives a suffix."""
     folder = os.path.dirname(path)  # noqa: PTH120  (stdin has none)
     is_elsewhere = read_by == GIT_LFS_POINTER.read_by and folder != ""
-    if path != STDIN and (suffix := SUFFIXES_OF_DATA.get(str(read_by))):
+    if Path(path).is_file() and (suffix := SUFFIXES_OF_DATA.get(str(read_by))):
         bare = path if compression(path) == "plain" else path.removesuffix(Path(path).suffix)
         renamed = shlex.quote(free_name(bare + suffix))
         return f"mv {shlex.quote(path)} {renamed}, and name {renamed}"

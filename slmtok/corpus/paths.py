@@ -176,9 +176,9 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
     if re.match("[a-z0-9]{2,}://", path) or is_told_apart:
         return missing_input(path, is_corpus=True)
     listed = globs.listed_globs(path) if "{" in path else []
-    if len(listed) > 1 and all(glob.glob(each) for each in listed):  # noqa: PTH207
+    if len(listed) > 1 and (matching := [each for each in listed if _glob(each)]):
         limit = "a shell lists what is in braces, where they are not in quotes"
-        return MissingInput(fact, limit=limit, fix=f"name {shlex.join(listed)}", path=path)
+        return MissingInput(fact, limit=limit, fix=f"name {shlex.join(matching)}", path=path)
     folder = Path(path).parent
     folders = _folders(folder)
     place = "the working folder" if folder == Path() else f"the folder {folder}/"
@@ -203,9 +203,9 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
         return MissingInput(fact, where=f"{place} {has} no files", fix=fix, path=path)
     # Of what a corpus may be made of, those of the name that was meant come first, then the most frequent.
     wanted = Path(path).suffix
-    readable = {*_USUAL, wanted}
-    near = get_close_matches(wanted, endings, n=1)
-    kept = [(ending, number) for ending, number in endings.items() if readable & {*Path("x" + ending).suffixes}]
+    readable = {*_USUAL, wanted.lower()}
+    near = [ending for ending in endings if ending.lower() == wanted.lower()] or get_close_matches(wanted, endings, n=1)
+    kept = [(ending, number) for ending, number in endings.items() if readable & {*Path("x" + ending.lower()).suffixes}]
     best = min(
         kept, key=lambda item: (not item[0].endswith(wanted), item[0] not in near, -item[1], item[0]), default=None
     )

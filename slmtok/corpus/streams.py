@@ -6,11 +6,12 @@ import codecs
 import io
 import os
 import shlex
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from slmtok.corpus.encodings import utf8_evidence
@@ -71,6 +72,59 @@ def stdin() -> BinaryIO:
     return stream
 
 
+_Pipe: TypeAlias = tuple[int, int]
+"""The device and inode of a pipe; a shell gives several pipes one name in turn."""
+_pipe_heads: dict[_Pipe, bytes] = {}
+"""The beginning of the pipe that `look_into_pipe` opened."""
+_unread_pipes: dict[_Pipe, BinaryIO] = {}
+"""The same pipe until a reader takes it."""
+
+
+def look_into_pipe(paths: Iterable[str]) -> None:
+    """Opens the first pipe among some sources and waits for its first bytes, which `head_of_pipe` gives.
+
+    Only the first: the writer of another pipe may wait until this one is read. Raises as `open_bytes`.
+    """
+    pipes = ((path, _pipe(path)) for path in paths if is_plain(path))
+    path, pipe = next((each for each in pipes if each[1]), ("", None))
+    if pipe is None or pipe in _unread_pipes:
+        return
+    with explained(path):
+        stream = Path(path).open("rb")  # noqa: SIM115  (a reader closes it)
+        head = stream.peek()
+    close_pipe()
+    _pipe_heads.clear()
+    _pipe_heads[pipe], _unread_pipes[pipe] = head, stream
+
+
+def close_pipe() -> None:
+    """Closes the pipe that `look_into_pipe` opened, unless a reader has it: its writer ends."""
+    while _unread_pipes:
+        _unread_pipes.popitem()[1].close()
+
+
+def _pipe(path: str) -> _Pipe | None:
+    """The pipe that a path names; None for files."""
+    try:
+        found = os.stat(path)  # noqa: PTH116  (a corpus may have 100,000 files)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISFIFO(found.st_mode) else None
+
+
+def head_of_pipe(path: str) -> bytes:
+    """The beginning of the pipe that `look_into_pipe` opened; b"" of another source."""
+    pipe = _pipe(path) if _pipe_heads else None
+    return _pipe_heads.get(pipe, b"") if pipe else b""
+
+
+def _open_unread(path: str) -> BinaryIO:
+    """A file; the pipe that `look_into_pipe` opened, from its first byte on."""
+    pipe = _pipe(path) if _unread_pipes else None
+    found = _unread_pipes.pop(pipe, None) if pipe else None
+    return found or Path(path).open("rb")
+
+
 @contextmanager
 def open_bytes(path: str, encoding: str = UTF_8) -> Iterator[BinaryIO]:
     """The decompressed bytes of a file, in UTF-8 where `encoding` is another one.
@@ -83,7 +137,7 @@ def open_bytes(path: str, encoding: str = UTF_8) -> Iterator[BinaryIO]:
         elif path == STDIN:
             yield stdin()
         elif is_plain(path):
-            with Path(path).open("rb") as file:
+            with _open_unread(path) as file:
                 yield file
         else:
             from slmtok._engine import DocumentReader
@@ -179,7 +233,7 @@ def open_stream(path: str, encoding: str = UTF_8) -> Any:
     """
     if encoding != UTF_8:
         return open_decoded(path, encoding)
-    return stdin() if path == STDIN else _stream(_blocks(Path(path).open("rb")))
+    return stdin() if path == STDIN else _stream(_blocks(_open_unread(path)))
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

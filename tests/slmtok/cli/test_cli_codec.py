@@ -350,6 +350,24 @@ def test_records_are_text_and_that_is_told(slmtok, tok, tokenizer):
     assert "JSON lines are encoded" in " ".join(slmtok("encode", "--help").out.split())
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("c.csv", "id,text\n1,a\n", "all columns included; run it again with --format csv"),
+        ("c.tsv", "id\ttext\n1\ta\n", "all columns included; run it again with --format tsv"),
+        ("c.json", '[{"text": "a"}]', "JSON included; run it again with --format json"),
+    ],
+)
+def test_tables_and_arrays_are_text_and_that_is_told(slmtok, tok, tokenizer, name, content, told):
+    Path(name).write_text(content)
+    ran = slmtok("encode", name, "-t", tok)
+    assert ran.err == f"note: {name} was encoded as it is, {told} for the text of its records\n"
+    ran = slmtok("encode", name, "-t", tok, "--format", name[2:])
+    assert (ran.err, ran.out.split()) == ("", list(map(str, tokenizer.encode_list("a"))))
+    Path("object.json").write_text('{"a": "b"}')
+    assert slmtok("encode", "object.json", "-t", tok).err == ""
+
+
 @pytest.mark.parametrize(("number", "documents"), [(1, "1 document"), (2, "2 documents")])
 def test_documents_that_are_no_utf8_are_counted(slmtok, tok, number, documents):
     ids = slmtok("encode", "-t", tok, "--document", "line", stdin=b"\xff\n" * number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -49,3 +50,15 @@ def test_options_that_a_file_records_are_utf_8(slmtok, option):
     ran = slmtok("count", "good.txt", option, value, "-o", "all.counts")
     assert ran.code == 2 and "b\\udcffd" in ran.err and "UTF-8" in ran.err
     assert not Path("all.counts").exists()
+
+
+def test_a_fix_spells_names_as_a_shell_reads_them(slmtok):
+    names = ["a\nb.txt", "a\\b\tc.txt", f"{NAME}.txt", "two words.txt"]
+    for name in ("-a.txt", *names):
+        Path(name).write_text("the cat sat on the mat\n" * 20)
+    ran = slmtok("count", "-a.txt", *names, "-o", "all.counts")
+    line = next(line for line in ran.err.splitlines() if line.startswith("  fix:   "))
+    assert r"$'a\nb.txt' $'a\\b\x09c.txt' $'b\xffd.txt' 'two words.txt'" in line
+    printed = ["bash", "-c", f"printf '%s\\0' {line.partition('./-a.txt')[2]}"]
+    read = subprocess.run(printed, capture_output=True, check=True).stdout
+    assert read.split(b"\0")[: len(names)] == [*map(os.fsencode, names)]

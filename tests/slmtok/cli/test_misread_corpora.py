@@ -106,12 +106,15 @@ def test_a_list_of_files_is_no_corpus(slmtok) -> None:
         Path(name).write_text(SENTENCE * 40)
     Path("files.txt").write_text("a.txt\nb.txt\n")
     line = "slmtok train $(cat files.txt) --vocab 290 -o new.json"
-    for given in ("files.txt", "@files.txt"):
+    for given in ("files.txt", "@files.txt", "--files-from files.txt", "--file-list=files.txt"):
         assert fix_of_line(slmtok, f"train {given} --vocab 290 -o new.json") == line
     ran = slmtok("train", "files.txt", "--vocab", "272", "-o", "new.json")
     note = "note: the lines of files.txt are names of files, and these names were read as text; "
     assert note + "slmtok train $(cat files.txt) --vocab 272 -o new.json --force\n" in ran.err
     assert "names of files" not in slmtok("count", "files.txt", "--format", "text", "-o", "x.counts").err
+    ran = slmtok("train", "-", "--vocab", "272", "-o", "more.json", stdin=b"a.txt\nb.txt\n")
+    note = note.replace("files.txt", "stdin")
+    assert f"{note}slmtok train $(COMMAND) --vocab 272 -o more.json --force\n" in ran.err
     Path("a b.txt").write_text(SENTENCE)
     Path("files.txt").write_text("a.txt\na b.txt\n")
     assert fix_of_line(slmtok, "count @files.txt -o y.counts") == "name the files that files.txt lists"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import slmtok as package
 from slmtok.stories import stories
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes have no names")
@@ -88,3 +93,47 @@ def test_a_pipe_among_files_is_not_left_out_without_a_word(corpus: str, tmp_path
     assert done.returncode == 1 and "q.txt' is a pipe, a socket or a device, not a file" in done.stderr
     assert "fix:   --exclude q.txt leaves it out" in done.stderr
     assert command(*words, "--exclude", "q.txt", pipe=b"").returncode == 0
+
+
+@pytest.fixture
+def named_pipe() -> Iterator[Callable[[bytes], str]]:
+    """`named_pipe(data)`: the name of a pipe that holds some bytes and has no writer any more."""
+    opened: list[int] = []
+
+    def make(data: bytes) -> str:
+        reading, writing = os.pipe()
+        opened.append(reading)
+        feed(writing, data)
+        return f"/dev/fd/{reading}"
+
+    yield make
+    for each in opened:
+        os.close(each)
+
+
+def test_compressed_data_of_a_pipe_are_refused(slmtok: Any, named_pipe: Callable[[bytes], str]) -> None:
+    ran = slmtok("count", named_pipe(gzip.compress(TEXT)), "-o", "x.counts")
+    assert ran.code == 2 and "is gzip data, not text" in ran.err
+    assert "fix:   name <(gzip -dc FILE) in its place" in ran.err
+
+
+def test_records_of_a_pipe_are_noted_and_read_whole(slmtok: Any, named_pipe: Callable[[bytes], str]) -> None:
+    lines = b"".join(json.dumps({"text": f"The cat sat on mat {at}."}).encode() + b"\n" for at in range(20))
+    ran = slmtok("count", named_pipe(lines), "-o", "x.counts")
+    assert "looks like JSON lines" in ran.err and "--format jsonl" in ran.err
+    assert package.PretokenCounts.load("x.counts").bytes == len(lines)
+    assert "JSON" not in slmtok("count", named_pipe(lines), "--format", "jsonl", "-o", "y.counts").err
+    assert package.PretokenCounts.load("y.counts").documents == 20
+
+
+def test_of_several_pipes_the_first_is_opened_before_it_is_read(slmtok: Any, tmp_path: Path) -> None:
+    """One writer may write them in turn, each longer than the buffer of a pipe."""
+    pipes = [tmp_path / "one", tmp_path / "two"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    text = TEXT * (1 + (1 << 17) // len(TEXT))
+    feeder = threading.Thread(target=lambda: [pipe.write_bytes(text) for pipe in pipes])
+    feeder.start()
+    assert slmtok("count", *pipes, "-o", "x.counts").code == 0
+    feeder.join()
+    assert package.PretokenCounts.load("x.counts").documents == 2

@@ -13,6 +13,7 @@ from test_progress import ROOT, run_on_terminal
 import slmtok as package
 from slmmodel.cli import APP as SLM
 from slmtok.cli import APP as SLMTOK
+from slmtok.cli import main
 
 
 @pytest.fixture
@@ -43,6 +44,19 @@ def raw_on_terminal():
         return status, b"".join(parts).decode()
 
     return run
+
+
+@pytest.mark.parametrize(("line", "count"), [("count - -o out.counts", 1), ("count - -o out.counts -q", 0)])
+def test_text_that_is_typed(line, count, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ours, theirs = os.openpty()
+    os.write(ours, b"The cat sat.\n\x04")
+    with os.fdopen(theirs) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert main(line.split()) == 0
+    os.close(ours)
+    assert capsys.readouterr().err.count("note: text is read from the terminal; Ctrl-D ends it\n") == count
+    assert package.PretokenCounts.load("out.counts").bytes == len("The cat sat.\n")
 
 
 @pytest.mark.parametrize(

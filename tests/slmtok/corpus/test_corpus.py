@@ -171,6 +171,27 @@ def test_no_match_lists_what_the_folder_holds(tmp_path: Path, monkeypatch: pytes
         expand("empty/x")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "fix"),
+    [
+        ("d/**/*.{txt,md}", "name 'd/**/*.txt' 'd/**/*.md'"),
+        ("d/**/*.{txt,TXT,jsonl}", "name 'd/**/*.txt'"),
+        ("d/e/*.TXT", "'d/e/*.txt'"),
+        ("d/*.MD", "'d/*.md'"),
+    ],
+)
+def test_a_glob_of_a_shell_or_in_another_case(
+    pattern: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d" / "e").mkdir(parents=True)
+    for name in ("d/a.md", "d/e/b.txt"):
+        (tmp_path / name).write_text("x")
+    with pytest.raises(errors.MissingInput) as caught:
+        expand(pattern)
+    assert caught.value.fix == fix
+
+
 def test_text_instead_of_a_path() -> None:
     for text in ("Once upon a time\nthere was", "word " * 100):
         with pytest.raises(errors.MissingInput, match=r"slmtok\.Texts"):
