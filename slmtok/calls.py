@@ -90,6 +90,8 @@ def argument_text(value: object, name: str = "corpus") -> str:
         return kind
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
+    elif isinstance(value, (list, tuple)):
+        value = type(value)(os.fspath(each) if isinstance(each, os.PathLike) else each for each in value)
     text = short_text(value, name)
     return text if not text.startswith("<") else name
 
@@ -193,11 +195,17 @@ def wrong_call(
         meant, fix = meant_option(option, value, options, given=given)
         if (option in AS_HF or option == "return_tensors") and "bos" in options and not takes_any:
             fix = _as_hf(name, args, keywords)
+        if name == "pad" and option == "max_length":
+            fix = f"slmtok.compat.as_hf(tok)(texts, padding='max_length', max_length={value!r}), which pads each row"
         if isinstance(fix, str) and args:
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
             limit, without = f"options: {', '.join(options)}", f"{example}, without {option}"
+            size = getattr(args[0], "n_vocab", None) if name == "slice" and args else None
+            if meant == "n_vocab" and type(value) is int and type(size) is int and value > size:
+                limit = f"n_vocab of at most {size:,}; slmtok.extend makes a larger one, of counts of a corpus"
+                fix = f"slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size={value})"
             errors.append(UnknownOption(fact, limit=limit, fix=fix or without, option=option))
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
