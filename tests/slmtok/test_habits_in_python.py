@@ -196,7 +196,10 @@ class Encoding:
         (lambda tok: tok.token_to_id(b"a"), "tok.token_id(b'a')"),
         (lambda tok: tok.token_to_id(5), "tok.id_to_token(5) gives the word of an id"),
         (lambda tok: tok.decode(b"text"), "tok.encode(text) gives ids"),
-        (lambda tok: slmtok.slice(tok, vocab_size=1000), "slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size=1000)"),
+        (
+            lambda tok: slmtok.slice(tok, vocab_size=1000),
+            "slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size=1000); slice is up to n_vocab=400",
+        ),
         (
             lambda tok: slmtok.extend(tok, ["<|user|>", "low"]),
             "tok.with_special('user', '<|user|>') adds specials; slmtok.extend(tok, slmtok.count('CORPUS'), "
