@@ -85,9 +85,9 @@ def meant_word(name: str, kind: Any, value: object, cutoff: float = 0.75) -> str
 
 def as_list(value: Any) -> Any:
     """`a,b` and `[a, b]` as a list; None and `none` as an empty one."""
-    if isinstance(value, str) and value != "none":
-        return [item.strip() for item in value.strip("[]()").split(",") if item.strip()]
-    return [] if value in (None, "none") else value
+    if not isinstance(value, str):
+        return [] if value is None else value
+    return [] if value == "none" else [item.strip() for item in value.strip("[]()").split(",") if item.strip()]
 
 
 def _device(name: str) -> str:

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slmtok.checks import check_output_name, refuse_home
+from slmtok.checks import NO_PATH, check_output_name, path_meant, refuse_home
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
 from slmtok.interrupts import at_exit
 from slmtok.shell_commands import ShellCommand
@@ -261,7 +261,10 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
 def output_path(target: object) -> Path:
     """`target` as the path of an output. Raises for a name that no output has: empty, `.`, `/`, one in `~/`."""
     if not isinstance(target, (str, os.PathLike)):
-        raise WrongType(f"an output is named by a str or a Path, not by {type(target).__name__}", fix="'tok.json'")
+        meant = path_meant(target)
+        # An output that is open exists.
+        fix = NO_PATH if meant is None else repr(meant) + ", force=True" * hasattr(target, "write")
+        raise WrongType(f"an output is named by a str or a Path, not by {type(target).__name__}", fix=fix)
     if not os.fspath(target):
         raise OptionError("the name of the output is empty", fix="name a file, such as 'tok.json'", option="output")
     check_output_name(os.fspath(target))

@@ -90,6 +90,8 @@ def argument_text(value: object, name: str = "corpus") -> str:
         return kind
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
+    elif isinstance(value, (list, tuple)):
+        value = type(value)(os.fspath(each) if isinstance(each, os.PathLike) else each for each in value)
     text = short_text(value, name)
     return text if not text.startswith("<") else name
 
@@ -197,8 +199,8 @@ def wrong_call(
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
-            limit, without = f"options: {', '.join(options)}", f"{example}, without {option}"
-            errors.append(UnknownOption(fact, limit=limit, fix=fix or without, option=option))
+            fix = _of_another_size(name, option, value, args) or fix or f"{example}, without {option}"
+            errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=option))
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
     limit = f"{name}({', '.join(map(_brief, parameters))})"
@@ -221,6 +223,17 @@ def wrong_call(
         fix = _of_each(call, args, len(positional), keywords)
     fix = fix or "give options by name"
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def _of_another_size(name: str, option: str, value: object, args: Sequence[Any]) -> str | None:
+    """The call for a length of rows that `pad` has not, and for a size above that of the tokenizer to slice."""
+    if name == "pad" and option == "max_length":
+        return f"slmtok.compat.as_hf(tok)(texts, padding='max_length', max_length={value!r}), which pads each row"
+    size = getattr(args[0], "n_vocab", None) if args else None
+    is_larger = isinstance(value, int) and isinstance(size, int) and value > size
+    if name == "slice" and option == "vocab_size" and is_larger:
+        return f"slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size={value}); slice is up to n_vocab={size}"
+    return None
 
 
 def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str, Any]) -> str:

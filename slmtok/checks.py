@@ -137,12 +137,33 @@ def _mention(name: str, *value: int) -> Setting | str:
 
 
 def integer_meant(value: object) -> int | None:
-    """The integer that a float or a text such as `0.4k` spells; of several, the largest: slices of it are others."""
+    """The integer that a float or a text such as `0.4k` spells; of several, the largest: slices of it are others.
+
+    An array or a tensor of one value is that value, and a number of `500 tokens` is 500.
+    """
+    value = scalar(value)
+    if type(value) is int:
+        return value
     if isinstance(value, (list, tuple)):
         return max((each for each in value if type(each) is int), default=None)
     if isinstance(value, float) and (value.is_integer() or 2 <= value < U64):
         return int(value)
-    return parse_size(value) if isinstance(value, str) else None
+    return parse_size(_COUNTED.sub("", value)) if isinstance(value, str) else None
+
+
+_COUNTED = re.compile(r"(?<=\d)\s+(tokens?|ids?|words|characters|chars|documents|docs|texts|bytes|threads|cores)\s*$")
+"""What a number in a text counts."""
+
+
+def scalar(value: object) -> object:
+    """The number in a numpy scalar, or in an array or a tensor of one value; other values as they are."""
+    if not hasattr(value, "dtype") or not hasattr(value, "item"):
+        return value
+    try:
+        return cast("object", value.item())
+    except (RuntimeError, TypeError, ValueError):
+        # Several values, and tensors without values.
+        return value
 
 
 def _end_meant(value: object) -> int | None:
@@ -450,16 +471,26 @@ def name_too_long(path: str) -> Unreadable:
     )
 
 
-def check_path(path: object, example: str = "corpus.txt") -> str:
-    """`path` as a str. Raises `WrongType`; its fix is the only path of a list, that of an open file, or `example`."""
-    if isinstance(path, (list, tuple)) and len(path) == 1 and isinstance(path[0], (str, os.PathLike)):
-        example = os.fspath(path[0])
-    elif isinstance(path, io.IOBase) and isinstance(named := getattr(path, "name", None), str):
-        example = named
-    elif isinstance(path, bytes) and path and b"\n" not in path:
-        example = os.fsdecode(path)
+NO_PATH = "the path of the file, as a str or a Path"
+"""The fix for an object that tells no path: the path of another file would do something else."""
+
+
+def check_path(path: object) -> str:
+    """`path` as a str. Raises `WrongType`; its fix is the path that is meant."""
     if not isinstance(path, (str, os.PathLike)):
-        raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix=repr(example))
+        meant = path_meant(path)
+        fix = NO_PATH if meant is None else repr(meant)
+        raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix=fix)
     if path == "":
-        raise OptionError("the path is empty", fix=repr(example))
+        raise OptionError("the path is empty", fix=NO_PATH)
     return os.fspath(path)
+
+
+def path_meant(path: object) -> str | None:
+    """The only path of a list, that of an open file, or that of bytes; None for other objects."""
+    if isinstance(path, (list, tuple)) and len(path) == 1 and isinstance(path[0], (str, os.PathLike)):
+        return os.fspath(path[0])
+    if isinstance(path, io.IOBase):
+        named = getattr(path, "name", None)
+        return named if isinstance(named, str) else None
+    return os.fsdecode(path) if isinstance(path, bytes) and path and b"\n" not in path else None

@@ -192,6 +192,9 @@ OF_SENTENCEPIECE = frozenset(
 _TRAIN_TEXTS = "slmtok.train(slmtok.Texts(texts), vocab_size=8192) makes a tokenizer"
 OF_OTHERS = {
     "vocab": "tok.get_vocab() has it",
+    "merges": "tok.vocabulary.merges has them",
+    "encode_plus": "slmtok.compat.as_hf(tok) has it, as a call with a text",
+    "batch_encode_plus": "slmtok.compat.as_hf(tok) has it, as a call with texts",
     **dict.fromkeys(("get_vocab_size", "n_words", "n_tokens"), "tok.n_vocab has it"),
     **dict.fromkeys(
         ("add_special_tokens", "add_tokens", "add_special_token"),
@@ -351,6 +354,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
     if name in _SPECIALS and "special" in options and (spelled := specials_meant(value)):
         return "special", (Setting("special", spelled),)
+    if name == "trainer" and "vocab_size" in options and (settings := _settings_of_trainer(value)):
+        return "vocab_size", settings
     if name in DIVIDING_SHARES and "val" in options:
         return "val", split_of_share(held_out_share(name, str(value)))
     if name in VALIDATION_FILES and "val" in options:
@@ -377,3 +382,17 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return None, f"leave it out; tok.save({path!r}) writes the tokenizer"
     needed, fix = _FIXES.get(name, ("", None))
     return None, fix if needed in options else None
+
+
+def _settings_of_trainer(trainer: object) -> Message | None:
+    """The options of a trainer of tokenizers by our names; None for an object without a size."""
+    size, least = getattr(trainer, "vocab_size", None), getattr(trainer, "min_frequency", 0)
+    if type(size) is not int:
+        return None
+    found = [Setting("vocab_size", size)]
+    if type(least) is int and least > 1:
+        found.append(Setting("min_count", least))
+    texts = [str(getattr(each, "content", each)) for each in getattr(trainer, "special_tokens", ())]
+    if spelled := specials_meant(texts):
+        found.append(Setting("special", spelled))
+    return (found[0], *(part for each in found[1:] for part in (", ", each)))

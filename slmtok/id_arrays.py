@@ -164,6 +164,8 @@ def _check_lazy_row(ids: object, call: str) -> Any:
     if isinstance(ids, _TEXT):
         is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
         fix = call.format(_numbers_in(str(ids))) if is_ids else _TEXT_FIX
+        if not isinstance(ids, str) and _are_raw_ids(bytes(ids[:_TEXT_HEAD_BYTES])):
+            fix = call.format("np.frombuffer(ids, dtype=tok.dtype)")
         raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix=fix)
     if isinstance(ids, (list, tuple)):
         refuse_mask(ids)
@@ -177,6 +179,11 @@ def _check_lazy_row(ids: object, call: str) -> Any:
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
     return ids if array is None else array
+
+
+def _are_raw_ids(head: bytes) -> bool:
+    """Whether bytes are integers, of which small ones have zero bytes, rather than text."""
+    return b"\0" in head or not is_utf_8(head)
 
 
 def _numbers_in(text: str) -> str:
@@ -356,7 +363,7 @@ def _check_id(
         ) from None
     except RuntimeError as error:
         # A tensor on the device meta.
-        fix = "a tensor on a device, such as ids.cpu()"
+        fix = "make the ids with device='cpu', where tensors have values"
         raise WrongType(f"an id has no value: {error}", where=_where(position, document), fix=fix) from None
     if not _MIN <= number <= _MAX:
         raise _unknown_id(number, n_vocab, position, document)
@@ -674,7 +681,7 @@ def encode_files(
 
 def raw_output(out: str | os.PathLike[str]) -> str:
     """The name of a file of raw ids. Raises `OptionError` for one that says that the file holds something else."""
-    name = check_path(out, "ids.bin")
+    name = check_path(out)
     suffix = Path(name).suffix
     if suffix.lower() in NOT_RAW:
         is_array = suffix.lower() == ".npy"
@@ -692,7 +699,9 @@ def _sources(paths: object, out: object) -> list[str]:
     """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for other than regular files."""
     if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
         raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
-    sources = [paths] if isinstance(paths, (str, os.PathLike)) else as_list(paths)
+    # The lines of an open file are no paths.
+    is_one = isinstance(paths, (str, os.PathLike)) or hasattr(paths, "read")
+    sources = [cast("str", paths)] if is_one else as_list(cast("Iterable[str]", paths))
     if not sources:
         raise MissingInput("the list of paths is empty", fix="tok.encode_files(['a.txt'], out)")
     names = [check_path(source) for source in sources]
@@ -701,6 +710,9 @@ def _sources(paths: object, out: object) -> list[str]:
         place = Path(name)
         if "\0" in name or not place.exists():
             error = missing_input(name)
+            if place.suffix == ".bin" and isinstance(out, (str, os.PathLike)) and os.path.isfile(out):  # noqa: PTH113
+                error.limit = f"encode_files(paths, out), and {os.fspath(out)!r} is a file"
+                error.fix = f"tok.encode_files({os.fspath(out)!r}, {name!r})"
             mention_texts(error, paths, "tok.encode_batch(texts), if they are texts; else check the names")
             if glob_matches(name) and len(names) == 1:
                 error.fix = f"import glob; tok.encode_files(sorted(glob.glob({name!r})), {argument_text(out, 'out')})"

@@ -54,7 +54,11 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     check_bool("verify", verify)
     if isinstance(path, Tokenizer):
         raise WrongType("a file is opened, and this is a Tokenizer already", fix="leave out slmtok.load")
-    name = check_path(path, "tok.json")
+    if not isinstance(path, (str, os.PathLike)):
+        from slmtok.formats.tiktoken import refuse_encoding
+
+        refuse_encoding(path)
+    name = check_path(path)
     refuse_text(name, "slmtok.Tokenizer.from_bytes(text.encode())" if name.lstrip().startswith("{") else None)
     file = Path(name)
     if os.path.isdir(name):  # noqa: PTH112  (a name of any length is fine)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from slmtok import option_values as values
 from slmtok.calls import unknown_options
-from slmtok.checks import MAX_THREADS, U32, U64, check_bool, check_choice, check_int, check_threads
+from slmtok.checks import MAX_THREADS, U32, U64, check_bool, check_choice, check_int, check_threads, scalar
 from slmtok.errors import OptionError, Setting, WrongType
 from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
@@ -153,8 +153,9 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
     if int in kinds:
         low = 0 if spec.min is None else int(spec.min)
         example = _spelled(value, spec) or (spec.default if isinstance(spec.default, int) else spec.example)
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)  # 1e6, as flags take it
+        number = scalar(value)
+        if isinstance(number, float) and number.is_integer():
+            value = int(number)  # 1e6, as flags take it
         if type(value) is int and value == 0 < low and not name.startswith("min_"):  # meant as no limit
             fix, zero = ("leave it out, or ", Setting(name, example or low)), (Setting(name, 0), " is out of range")
             raise OptionError(zero, limit=f"{low} or more", fix=fix, option=name, value=0)

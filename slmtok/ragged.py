@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from slmtok.calls import OF_ROWS, argument_text, explains_calls
-from slmtok.checks import U32, check_index, check_int, refuse_masked
+from slmtok.checks import U32, check_index, check_int, integer_meant, refuse_masked, text_as_slice
 from slmtok.errors import OptionError, WrongType, value_text
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SHOWN_DOCUMENTS, SHOWN_IDS = 5, 16
 """In a notebook."""
 _MADE = f"tok.encode_batch(texts), or {OF_ROWS}"
+_PARTS = "ragged[0] is a row, ragged.ids all ids, ragged.pad(value) an array"
 _NON_NEGATIVE = "slmtok.Ragged(ids[ids >= 0], np.append(0, np.cumsum(ids >= 0))[offsets])"
 _KEPT = frozenset(("<u2", "<u4"))
 """Types of ids, in the byte order of every machine that the engine is built for."""
@@ -77,7 +78,7 @@ class Ragged:
         if name in ("tolist", "to_list", "to_pylist"):
             hint = "; [row.tolist() for row in ragged] has it"
             raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
-        hint = "" if name.startswith("_") else "; ragged[0] is a row, ragged.ids all ids, ragged.pad(value) an array"
+        hint = "" if name.startswith("_") else f"; {_PARTS}"
         raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __len__(self) -> int:
@@ -99,6 +100,8 @@ class Ragged:
             rebased = offsets - offsets[0]
             rebased.flags.writeable = False
             return Ragged(self.ids[int(offsets[0]) : int(offsets[-1])], rebased)
+        if isinstance(index, str) and text_as_slice(index) is None and integer_meant(index) is None:
+            raise WrongType(f"a Ragged has no column {index!r}", fix=_PARTS, option="index")
         n = len(self)
         index = check_index(index, "ragged[{}]", n)
         if not -n <= index < n:

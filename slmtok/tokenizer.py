@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
-from slmtok.calls import explains_calls, warn_caller, warn_if_used_up, warn_of_file_names, wrong_call
+from slmtok.calls import argument_text, explains_calls, warn_caller, warn_if_used_up, warn_of_file_names, wrong_call
 from slmtok.checks import (
     are_texts,
     check_bool,
@@ -123,9 +123,9 @@ class Tokenizer(metaclass=_NamesConstructors):
         if name.startswith("_") or "_vocabulary" not in self.__dict__:
             return ""
         if role in self.specials and what in ("", "_id"):
-            return f"; tok.specials{f'[{role!r}]' if what else f'.text({role!r})'} has it"
+            return f"; {_id_of(role)}" if what else f"; tok.specials.text({role!r}) has it"
         if name.removesuffix("_id") in self.specials:
-            return f"; tok.specials[{name.removesuffix('_id')!r}] has it"
+            return f"; {_id_of(name.removesuffix('_id'))}"
         if name in _FUNCTIONS:
             return f"; slmtok.{name} is a function: help(slmtok.{name})"
         if name in OF_HF or name in OF_TIKTOKEN:
@@ -264,7 +264,7 @@ class Tokenizer(metaclass=_NamesConstructors):
     def token_to_id(self, token: str) -> int | None:
         """The id of a word as `id_to_token` gives it, or None; a plain space is a space as well."""
         if not isinstance(token, str):
-            raise WrongType(f"a word is a str, not {type(token).__name__}", fix="tok.token_to_id('␣the')")
+            raise WrongType(f"a word is a str, not {type(token).__name__}", fix=_call_of_word(token))
         special = self.specials.spellings.get(token)
         found = self.token_id(unescape_token(token)) if special is None else special
         if found is None and (meant := token.translate(FOREIGN_SPACES)) != token:
@@ -558,6 +558,24 @@ class Tokenizer(metaclass=_NamesConstructors):
     def stream(self) -> StreamDecoder:
         """A decoder with `push(id) -> str` and `finish() -> str` that never splits a character."""
         return StreamDecoder(self._encoder)
+
+
+def _call_of_word(token: object) -> str:
+    """The call for words, an id or bytes in the place of a word."""
+    if isinstance(token, (bytes, bytearray)):
+        return f"tok.token_id({argument_text(bytes(token), 'token')})"
+    if type(token) is int:
+        return f"tok.id_to_token({token}) gives the word of an id"
+    if isinstance(token, Iterable):
+        words = argument_text(token, "words") if isinstance(token, (list, tuple)) else "words"
+        return f"[tok.token_to_id(word) for word in {words}]"
+    return "the word as a str, as tok.id_to_token(id) gives it"
+
+
+def _id_of(role: str) -> str:
+    """What has the id of a special; + adds this one to each id of an array."""
+    adds = f", and tok.encode(text, {role}=True) adds it" if role in ("bos", "eos") else ""
+    return f"tok.specials[{role!r}] has it{adds}"
 
 
 def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:

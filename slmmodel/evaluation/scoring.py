@@ -86,7 +86,11 @@ class Scores:
         fix = "compare scores.bpb_total; slm compare of losses says whether two models differ by more than chance"
         raise WrongType("scores are the losses of all targets, and no number", fix=fix)
 
+    def __format__(self, spec: str) -> str:
+        return str(self) if not spec else str(self < spec)
+
     __le__ = __lt__
+    __round__ = __lt__
     __hash__ = None  # type: ignore[assignment]  # a hash would have to read all losses
 
     def __repr__(self) -> str:

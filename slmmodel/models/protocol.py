@@ -198,7 +198,8 @@ def _no_batch(given: object) -> WrongType:
     else:
         fact = f"ids are {given!r}" if isinstance(given, int) else f"ids are a {type(given).__name__}"
     try:
-        has_integers = _holds_integers(torch.as_tensor(given))
+        # A copy: torch warns of arrays that are read-only, as those of ids are.
+        has_integers = _holds_integers(given if isinstance(given, Tensor) else torch.tensor(given))
     except (TypeError, ValueError, RuntimeError):
         # Rows of several lengths, and values that are no numbers.
         has_integers = False

@@ -215,7 +215,7 @@ def model_content(path: str | os.PathLike[str], format: str) -> dict[str, Any]:
 
     Raises `CorruptFile`, `MissingInput`, `WrongType`.
     """
-    name = check_path(path, "tok.model")
+    name = check_path(path)
     if kind_of_file(name) == TOKENIZER:
         raise WrongFormat(f"{name!r} is {NAMES[TOKENIZER]}, not a model of minbpe", fix=f"slmtok.load({name!r})")
     if not name.endswith(".model"):
@@ -260,7 +260,7 @@ def check_spelling(text: object) -> str:
 
 def make_folder(folder: str | os.PathLike[str]) -> Path:
     """The folder, which is created. Raises `WrongType`, `OptionError` for a name that no folder has."""
-    check_output_name(name := check_path(folder, "tokenizer"))
+    check_output_name(name := check_path(folder))
     Path(name).mkdir(parents=True, exist_ok=True)
     return Path(name)
 
@@ -360,7 +360,7 @@ def read_folder(folder: str | os.PathLike[str], name: str, bos: str) -> Tokenize
     """The tokenizer file `name` of a folder, with a special spelled `bos`. Raises `MissingInput`, `UnknownSpecial`."""
     from slmtok.files import refuse_text, similar_file
 
-    refuse_text(place := check_path(folder, "tokenizer"))
+    refuse_text(place := check_path(folder))
     path = Path(place) / name
     if path.parent.is_file():
         file = path.parent

@@ -101,7 +101,7 @@ def export(
 
 
 def _checked_place(folder: object) -> Path:
-    check_output_name(name := check_path(folder, "exported"))
+    check_output_name(name := check_path(folder))
     return Path(name)
 
 

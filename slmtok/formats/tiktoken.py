@@ -178,11 +178,25 @@ def from_tiktoken(
     return Tokenizer(vocabulary, provenance=provenance)
 
 
+def refuse_encoding(value: object) -> None:
+    """Raises `WrongType` for an encoding in memory, of tiktoken or of `as_tiktoken`, in the place of its name."""
+    if type(value).__name__ != "Encoding":
+        return
+    name = getattr(value, "name", None)
+    fix = "slmtok.from_tiktoken(path, pattern=enc._pat_str, specials=enc._special_tokens), of its file of ranks"
+    if name in ENCODINGS:
+        fix = f"slmtok.from_tiktoken({name!r})"
+    elif type(value).__module__.startswith("slmtok."):
+        fix = "the tokenizer that as_tiktoken was called with"
+    raise WrongType(f"the Encoding {name!r} is not read from memory", limit="a name, or a file of ranks", fix=fix)
+
+
 def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, ...], Encoding | None, str]:
     """(tokens by rank, their public encoding if known, sha256 of the file)."""
     from slmtok import _engine
 
-    named = ENCODINGS.get(check_path(name_or_path, "cl100k_base"))
+    refuse_encoding(name_or_path)
+    named = ENCODINGS.get(check_path(name_or_path))
     if named is None and not Path(name_or_path).is_file():
         raise _unknown_source(str(name_or_path))
     path = find_ranks(named.name) if named else Path(name_or_path)

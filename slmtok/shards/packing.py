@@ -86,7 +86,7 @@ def pack(
         fix = _call_of_texts(corpus, out, options, keywords, force=force) + _IN_MEMORY
         raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=_PATHS, fix=fix, option="corpus")
     given, options = options, build_options(PackOptions, options, keywords)
-    out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
+    out, layout = Path(check_path(out)), LAYOUTS[options.output_format]
     check_output_name(os.fspath(out))
     _check_folder_name(os.fspath(out))
     sources = _find(corpus, options, lambda texts: _call_of_texts(texts, out, given, keywords, force=force))

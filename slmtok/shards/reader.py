@@ -217,7 +217,7 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
     Raises `MissingInput`, `CorruptShard`, `UnsupportedVersion`, naming file and field; `CorruptFile` for a file, and
     `WrongType` for what is no path.
     """
-    refuse_text(name := check_path(path, "data"))
+    refuse_text(name := check_path(path))
     folder = Path(name)
     if not folder.is_dir():
         raise _no_folder(str(path))

@@ -97,6 +97,9 @@ def _refuse_output(function: str, corpus: object, options: object, keywords: Map
     if function == "train" and named is None and (size := size_meant(corpus)) is not None and not rest:
         fact = f"the corpus is {type(corpus).__name__}, and the path has another place"
         raise WrongType(fact, fix=call_text("slmtok.train", [path], {"vocab_size": size}))
+    if type(corpus).__name__ == "Tokenizer" and named is None and os.path.exists(path):  # noqa: PTH110
+        fact = "the corpus is Tokenizer, and the path has another place"
+        raise WrongType(fact, limit=f"{function}(corpus, ...)", fix=call_text(f"slmtok.{function}", [path], rest))
     kept = options if isinstance(options, Options) else None
     fix = f"{call_text(f'slmtok.{function}', [corpus], rest, kept)}.save({argument_text(path)})"
     if named is None and isinstance(corpus, (str, os.PathLike)) and os.path.exists(path):  # noqa: PTH110

@@ -405,7 +405,7 @@ def _open_all(paths: Sequence[_Path], allow_duplicate: bool) -> list[CountsFile]
     if not paths:
         raise MissingInput("no counts file is named", where="counts files", fix="name at least one")
     # A slash behind a file, as a shell completes folders, is nothing elsewhere.
-    files = [open_counts(check_path(path, "a.counts").rstrip(os.sep)) for path in paths]
+    files = [open_counts(check_path(path).rstrip(os.sep)) for path in paths]
     names = [file.layout.path for file in files]
     check_same([file.head for file in files], names)
     if not allow_duplicate:

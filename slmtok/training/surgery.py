@@ -214,6 +214,8 @@ def _extend_text(
     texts = [each for each in corpus if isinstance(each, str)] if isinstance(corpus, (list, tuple)) else []
     if texts and all(map(SPELLING.fullmatch, texts)):
         return "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs_meant(texts).items())
+    if texts and all(SPELLING.fullmatch(each) or _WORD.fullmatch(each) for each in texts):
+        return _extend_words(tokenizer, texts, keywords)
     if are_texts(corpus) and not any(map(os.path.exists, cast("list[str]", corpus))):
         corpus = Expression(f"slmtok.Texts({argument_text(corpus, 'texts')})")
     of_counting = {name for name, _, _ in option_specs(CountOptions)}
@@ -226,6 +228,19 @@ def _extend_text(
     counted = call_text("slmtok.count", [corpus], reading)[:-1] + f"{cut})"
     kept = call_text("", [], others, options)[1:-1]
     return f"slmtok.extend(tok, {', '.join(filter(None, (counted, kept)))})"
+
+
+_WORD = re.compile(r"[\w'-]+", re.ASCII)
+
+
+def _extend_words(tokenizer: Tokenizer, words: Sequence[str], keywords: Mapping[str, object]) -> str:
+    """What adds specials, and what learns words: counts of the words alone have too few pairs to merge."""
+    special = pairs_meant([each for each in words if SPELLING.fullmatch(each)])
+    added = "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in special.items())
+    size = {"vocab_size": tokenizer.n_vocab + len(words) - len(special), **keywords}
+    learned = call_text("slmtok.extend", [Expression("tok"), Expression("slmtok.count('CORPUS')")], size)
+    learns = f"{learned} learns words from the text at the path CORPUS; none is added as it is"
+    return f"{added} adds specials; {learns}" if special else learns
 
 
 def check_larger(n_vocab: int, present: int) -> None:

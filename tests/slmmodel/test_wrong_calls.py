@@ -365,8 +365,22 @@ def test_the_size_of_the_vocabulary_of_a_data_set(inside: Path) -> None:
 
 def test_scores_have_no_order(inside: Path) -> None:
     scores: Any = slmmodel.load("run").evaluate("data")
-    for call in (lambda: scores < scores, lambda: scores >= scores, lambda: max([scores, scores])):
+    for call in (
+        lambda: scores < scores,
+        lambda: scores >= scores,
+        lambda: max([scores, scores]),
+        lambda: round(scores, 3),
+    ):
         assert fix_of(call).startswith("compare scores.bpb_total; ")
+    for call in (lambda: round(scores, 3), lambda: f"{scores:.3f}"):
+        assert fix_of(call).startswith("compare scores.bpb_total; ")
+    assert f"{scores}" == str(scores)
+
+
+@pytest.mark.filterwarnings("error")
+def test_read_only_ids_are_refused_without_a_warning_of_torch(inside: Path) -> None:
+    ids = np.frombuffer(np.array([1, 2], "uint16").tobytes(), "uint16")
+    assert fix_of(lambda: slmmodel.load("run").model(ids)) == "torch.tensor(ids).long()[None]"
 
 
 def test_a_long_value_is_shortened(inside: Path) -> None:

@@ -192,7 +192,7 @@ def test_tensors_that_are_no_ids(tok):
             tok.decode(torch.ones(3, dtype=dtype))
     with pytest.raises(WrongType, match=r"shape \(2, 3\)"):
         tok.decode(torch.ones(2, 3, dtype=torch.int64))
-    with pytest.raises(WrongType, match="an id has no value"):
+    with pytest.raises(WrongType, match=r"an id has no value(.|\n)*device='cpu'"):
         tok.decode(torch.ones(2, dtype=torch.int64, device="meta"))
     with pytest.raises(WrongType, match="a mask"):
         tok.decode(torch.ones(2, dtype=torch.bool))

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import slmtok
+from slmtok.compat import as_tiktoken
 from slmtok.corpus.streams import explained
 from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, SlmtokError, UnknownOption, WrongType
 
@@ -145,6 +146,92 @@ def test_whole_floats_are_integers_as_in_commands(tmp_path) -> None:
             slmtok.train(slmtok.Texts(TEXTS), vocab_size=wrong)
 
 
+class Trainer:
+    """The options of a trainer of tokenizers."""
+
+    vocab_size, min_frequency, special_tokens = 280, 2, ("<|user|>",)
+
+
+class Encoding:
+    """What tells an encoding of tiktoken."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (
+            lambda tok: slmtok.train("a.txt", trainer=Trainer()),
+            "vocab_size=280, min_count=2, special={'user': '<|user|>'}",
+        ),
+        (lambda tok: slmtok.train(tok, "a.txt", vocab_size=280), "slmtok.train('a.txt', vocab_size=280)"),
+        (lambda tok: slmtok.train("a.txt", vocab_size=np.array([280])), "vocab_size=280"),
+        (lambda tok: slmtok.train("a.txt", vocab_size="280 tokens"), "vocab_size=280"),
+        (
+            lambda tok: slmtok.train(slmtok.Texts([Path("a.txt")]), vocab_size=280),
+            "slmtok.train(['a.txt'], vocab_size=280)",
+        ),
+        (lambda tok: slmtok.load(Encoding("gpt2")), "slmtok.from_tiktoken('gpt2')"),
+        (lambda tok: slmtok.from_tiktoken(Encoding("gpt2")), "slmtok.from_tiktoken('gpt2')"),
+        (
+            lambda tok: slmtok.from_tiktoken(Encoding("own")),
+            "slmtok.from_tiktoken(path, pattern=enc._pat_str, specials=enc._special_tokens), of its file of ranks",
+        ),
+        (lambda tok: slmtok.load(as_tiktoken(tok)), "the tokenizer that as_tiktoken was called with"),
+        (lambda tok: slmtok.load(5), "the path of the file, as a str or a Path"),
+        (lambda tok: tok.save(None), "the path of the file, as a str or a Path"),
+        (lambda tok: tok.encode_files(Path("a.txt").open(), "o.bin"), "'a.txt'"),  # noqa: SIM115
+        (lambda tok: tok.encode_files("o.bin", "a.txt"), "tok.encode_files('a.txt', 'o.bin')"),
+        (
+            lambda tok: tok.encode_batch(["a"])["input_ids"],
+            "ragged[0] is a row, ragged.ids all ids, ragged.pad(value) an array",
+        ),
+        (
+            lambda tok: tok.encode_batch(["a"]).pad(max_length=8),
+            "slmtok.compat.as_hf(tok)(texts, padding='max_length', max_length=8), which pads each row",
+        ),
+        (lambda tok: tok.token_to_id(["a", "b"]), "[tok.token_to_id(word) for word in ['a', 'b']]"),
+        (lambda tok: tok.token_to_id(b"a"), "tok.token_id(b'a')"),
+        (lambda tok: tok.token_to_id(5), "tok.id_to_token(5) gives the word of an id"),
+        (lambda tok: tok.decode(b"text"), "tok.encode(text) gives ids"),
+        (
+            lambda tok: slmtok.slice(tok, vocab_size=1000),
+            "slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size=1000); slice is up to n_vocab=400",
+        ),
+        (
+            lambda tok: slmtok.extend(tok, ["<|user|>", "low"]),
+            "tok.with_special('user', '<|user|>') adds specials; slmtok.extend(tok, slmtok.count('CORPUS'), "
+            "vocab_size=401) learns words from the text at the path CORPUS; none is added as it is",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_an_object_in_place_of_a_value_gives_what_it_tells(call, fix, bpe, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("\n".join(TEXTS))
+    assert fix_of(lambda: call(bpe)) == fix
+
+
+def test_the_fix_for_an_open_output_replaces_it(bpe, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Path("x.json").open("w") as file:
+        fix = fix_of(lambda: bpe.save(file))
+    eval(f"tok.save({fix})", {"tok": bpe})
+    assert slmtok.load("x.json") == bpe
+
+
+def test_raw_bytes_of_ids_are_read_as_ids(bpe) -> None:
+    ids = bpe.encode("low lower").tobytes()
+    assert eval(fix_of(lambda: bpe.decode(ids)), {"tok": bpe, "np": np, "ids": ids}) == "low lower"
+
+
+@pytest.mark.parametrize("size", [np.float32(280), np.float64(280)])
+def test_a_whole_size_may_be_of_any_float(size) -> None:
+    assert slmtok.train(slmtok.Texts(TEXTS), vocab_size=size).n_vocab == 280
+
+
 def test_messages_of_padding(bpe) -> None:
     ragged = bpe.encode_batch(["a", "b"])
     with pytest.raises(OptionError, match=r"^pad=-1 is out of range"):
@@ -158,6 +245,11 @@ def test_messages_of_padding(bpe) -> None:
 def test_attributes_of_other_libraries(bpe) -> None:
     with pytest.raises(AttributeError, match=r"slmtok\.compat\.as_hf"):
         bpe.tokenize("a")
+    with pytest.raises(AttributeError, match=r"tok.encode\(text, eos=True\) adds it"):
+        _ = bpe.eos_token_id
+    for name, found in {"merges": r"tok\.vocabulary\.merges", "encode_plus": r"as_hf\(tok\) has it"}.items():
+        with pytest.raises(AttributeError, match=found):
+            getattr(bpe, name)
     with pytest.raises(AttributeError, match=r"slmtok\.compat"):
         slmtok.get_encoding("gpt2")
     assert copy.deepcopy(bpe) == pickle.loads(pickle.dumps(bpe)) == bpe

@@ -43,5 +43,5 @@ def test_what_is_no_tokenizer(tmp_path) -> None:
         slmtok.load(tmp_path)
     with pytest.raises(MissingInput, match=r"no file 'nope\.json'"):
         slmtok.load("nope.json")
-    with pytest.raises(WrongType, match=r"not by NoneType\n  fix:   'tok.json'"):
+    with pytest.raises(WrongType, match=r"not by NoneType\n  fix:   the path of the file, as a str or a Path"):
         slmtok.load(None)

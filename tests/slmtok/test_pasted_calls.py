@@ -401,8 +401,7 @@ def test_a_file_in_place_of_packed_data(data: Shards) -> None:
     for missing in ("date", "a.txt/data"):
         with pytest.raises(MissingInput, match="no file"):
             open_shards(missing)
-    for wrong in (7, None, b"data"):
-        assert pasted(lambda wrong=wrong: open_shards(wrong), WrongType)[1] == "data"
+    assert pasted(lambda: open_shards(b"data"), WrongType)[1] == "data"  # type: ignore[arg-type]
 
 
 def test_a_document_that_is_no_number(data: Shards, tok: slmtok.Tokenizer) -> None:
@@ -757,7 +756,7 @@ def test_names_of_other_libraries_on_a_tokenizer(tok: slmtok.Tokenizer) -> None:
     for name, value in {"eos_token_id": 2, "bos_token": "<s>"}.items():
         with pytest.raises(AttributeError) as caught:
             getattr(tok, name)
-        assert eval(str(caught.value).partition("; ")[2].removesuffix(" has it"), {"tok": tok}) == value
+        assert eval(str(caught.value).partition("; ")[2].partition(" has it")[0], {"tok": tok}) == value
     with pytest.raises(AttributeError, match=r"; slmtok.train is a function"):
         tok.train("a.txt")
     encoding = as_tiktoken(tok)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import made_shards as made
+import numpy as np
 import pytest
 import small
 
@@ -49,6 +50,11 @@ def test_crop_offsets_are_random_in_training_unless_fixed():
         config, _ = resolve(**given, model__seq_len=8, run__batch_tokens=16)
         assert make_loader(data, config).crop_offset == config.data.crop_offset == crop_offset
         assert config.to_dict()["data"]["crop_offset"] == crop_offset
+
+
+def test_an_array_of_two_numbers_is_a_pair():
+    validated = validate(settings_of({"optim": {"betas": np.array([0.9, 0.95])}}, "settings"))
+    assert validated["optim"]["betas"] == (0.9, 0.95)
 
 
 def test_a_file_with_units(tmp_path):
