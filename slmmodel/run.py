@@ -458,16 +458,11 @@ def _as_mapping(settings: object) -> str:
 
 
 def _check_preset(preset: object, settings: Mapping[str, Any] | None) -> None:
-    """Raises `WrongType` for what is no name; sizes of a model are settings."""
-    if preset is None or isinstance(preset, str):
-        return
-    fix = "preset=NAME, a str; slm config --help in a shell lists them"
+    """Raises `WrongType` for the sizes of a model, which are settings."""
     if isinstance(preset, Mapping):
         sizes = {name if "." in str(name) else f"model.{name}": value for name, value in preset.items()}
-        fix = f"settings={ {**(settings or {}), **sizes} }"
-    raise WrongType(
-        f"preset is a {type(preset).__name__}, not the name of one", limit=f"one of {', '.join(PRESETS)}", fix=fix
-    )
+        fact = f"preset is a {type(preset).__name__}, not the name of one"
+        raise WrongType(fact, limit=f"one of {', '.join(PRESETS)}", fix=f"settings={ {**(settings or {}), **sizes} }")
 
 
 def _refuse_text(name: str, **given: object) -> None:
