@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant
+from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant, path_of
 from slmmodel.decoding_options import MAX_NEW_TOKENS, check_options, for_each, repeats_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
@@ -231,6 +232,7 @@ class TextRun:
             path = None if data is None else os.fspath(data)
             fix = "data='DATA', with their path, or data=slmtok.Texts(texts)"
             return open_documents(self.run.folder, path, split, fix=fix)
+        _refuse_opened(data)
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         corpus = _corpus(self.text, data, None)
@@ -319,12 +321,31 @@ def _tokenizer_of(run: RunFolder, tokenizer: Tokenizer | str | os.PathLike[str] 
 
     file = run.tokenizer if tokenizer is None else tokenizer
     if file is not None and not isinstance(file, Tokenizer):
-        file = check_path("tokenizer", file)
+        file = _check_tokenizer(file)
     if file is None:
         raise MissingInput(
             "the run has no tokenizer", where=str(run.path), fix="tokenizer='tok.json', or slmmodel.load for ids"
         )
     return Text(file, run.vocab, run.path)
+
+
+def _check_tokenizer(tokenizer: object) -> str:
+    """The path of a tokenizer. Raises `WrongType`, for one of another library with the way to a file."""
+    from slmtok import Tokenizer
+
+    folder = getattr(tokenizer, "name_or_path", None)
+    if isinstance(getattr(tokenizer, "tokenizer", None), Tokenizer):
+        fix = "tokenizer=tok, the one that as_hf(tok) took"
+    elif isinstance(folder, str) and os.path.isdir(folder):  # noqa: PTH112
+        fix = f"tokenizer={folder!r}"
+    elif hasattr(tokenizer, "save_pretrained"):
+        fix = "tokenizer.save_pretrained('tokenizer'), then tokenizer='tokenizer'"
+    elif hasattr(tokenizer, "to_str") and hasattr(tokenizer, "save"):
+        fix = "tokenizer.save('tokenizer.json'), then tokenizer='tokenizer.json'"
+    else:
+        return check_path("tokenizer", tokenizer)
+    kind = type(tokenizer).__name__
+    raise WrongType(f"tokenizer is a {kind} of another library", limit="a slmtok.Tokenizer, or a path", fix=fix)
 
 
 def _setting_names() -> list[str]:
@@ -430,9 +451,16 @@ def _opened(
     if are_ids(data):
         check_path("data", data, "slmtok.Texts({})")  # raises the error for ids, which need a file
     if reading is not None and not isinstance(reading, Mapping):
-        raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
+        is_separator = isinstance(reading, str) and not re.search(r"\w", reading)
+        fix = f"reading={ {'separator': reading} }" if is_separator else "reading={NAME: VALUE}, options by their names"
+        limit = f"options: {', '.join(READ_OPTIONS)}"
+        raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", limit=limit, fix=fix)
+    if isinstance(data, Tokenizer):
+        corpus = repr(os.fspath(tokenizer)) if isinstance(tokenizer, str | os.PathLike) else "PATH"
+        raise WrongType("data is a Tokenizer, not text or packed data", fix=f"data={corpus}, tokenizer=tok")
+    _refuse_opened(data)
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
-        tokenizer = check_path("tokenizer", tokenizer)
+        tokenizer = _check_tokenizer(tokenizer)
     if isinstance(data, str | os.PathLike) and not is_text(path := check_path("data", data, "slmtok.Texts({})")):
         if reading and Path(path).exists():
             fact = f"reading says how text is read, and {path!r} is packed"
@@ -442,9 +470,6 @@ def _opened(
         if Path(path).exists():
             Text(tokenizer, open_source(path).vocab, path)  # raises `Mismatch` for another one
             return path
-    if isinstance(data, TextRun):
-        fact = "data is a TextRun, not text or packed data"
-        raise WrongType(fact, fix="name what to train on; slm resume continues a run", option="data")
     if isinstance(data, str | os.PathLike) and is_run(os.fspath(data)):
         name = os.fspath(data)
         raise MissingInput(f"{name!r} is a run, not text or packed data", fix="name what to train on", path=name)
@@ -459,6 +484,21 @@ def _opened(
         warn_caller(render(uncut_note(texts.options.separator or "")))
     _warn_of_contents(texts, lambda option: f"reading={ {**(reading or {}), option.name: option.value} }")
     return opened
+
+
+def _refuse_opened(data: object) -> None:
+    """Raises `WrongType` for runs and data that are open, whose path is taken."""
+    from slmtok import Texts
+    from slmtok.file_kinds import is_run
+
+    if isinstance(data, str | os.PathLike | list | tuple | Texts) or hasattr(data, "read"):
+        return
+    if (path := path_of(data)) is None:
+        return
+    fact, fix = f"data is a {type(data).__name__}, not text or packed data", f"data={path!r}"
+    if is_run(path):
+        fix = "name what to train on; slm resume continues a run"
+    raise WrongType(fact, limit="a path, a list of paths, or slmtok.Texts", fix=fix, option="data")
 
 
 def _warn_of_contents(corpus: Corpus, in_call: Callable[[Setting], str]) -> None:
@@ -525,7 +565,7 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
         raise WrongType(
             f"data is {type(data).__name__}" + " of records" * isinstance(data, list | tuple),
             limit="a path, a list of paths, or slmtok.Texts",
-            fix=f"slmtok.Texts({records or 'list'})",
+            fix=f"slmtok.Texts({records or 'texts'})" if isinstance(data, Iterable) else "data=PATH",
         )
     options = _read_options(reading or {})
     try:

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any, TypeAlias, TypeVar, cast
 
 from slmmodel.errors import Argument, Fix, SlmmodelError, WrongType, suggestion
+from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
@@ -20,6 +21,7 @@ from slmmodel.foreign_names import (
     UNITS,
     VOCAB_SIZES,
     own_setting,
+    switched_on,
 )
 
 MAX_SHOWN = 60
@@ -34,7 +36,7 @@ OF_FILE = "settings=yaml.safe_load(open(%r, encoding='utf-8'))"
 LOSS = "torch.nn.functional.cross_entropy(run.model(ids).logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())"
 """The mean loss of the ids behind the first of each row, in nats."""
 FOREIGN_OPTIONS = {
-    **dict.fromkeys(("callback", "callbacks", "on_step", "on_log", "progress"), ("report", "report=%s")),
+    **dict.fromkeys(("callback", "callbacks", "on_step", "on_log", "progress", "report"), ("report", "report=%s")),
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     **dict.fromkeys(("block_size", "max_seq_len", "context_length", "sequence_length"), ("seq_len", "seq_len=%r")),
     **dict.fromkeys(
@@ -120,7 +122,7 @@ def explains_settings(
 
 def written_keywords(**given: object) -> list[str]:
     """`name=value` of each keyword that is not None, as a fix repeats it; an object that is no literal by its name."""
-    shown = {name: repr(value) if _is_literal(value) else name for name, value in given.items() if value is not None}
+    shown = {name: repr(value) if is_literal(value) else name for name, value in given.items() if value is not None}
     return [f"{name}={value}" for name, value in shown.items()]
 
 
@@ -129,10 +131,11 @@ def tokenizer_argument(corpus: str) -> str:
     return "'tok.json'" if os.path.isfile("tok.json") else f"slmtok.train({corpus}, vocab_size=8192)"  # noqa: PTH113
 
 
-def _is_literal(value: object) -> bool:
+def is_literal(value: object) -> bool:
+    """Whether the text of a value is Python that makes it again."""
     if isinstance(value, Mapping):
-        return all(map(_is_literal, [*value, *value.values()]))
-    return all(map(_is_literal, value)) if isinstance(value, list | tuple) else isinstance(value, str | int | float)
+        return all(map(is_literal, [*value, *value.values()]))
+    return all(map(is_literal, value)) if isinstance(value, list | tuple) else isinstance(value, str | int | float)
 
 
 def _explained(
@@ -161,6 +164,10 @@ def _explained(
         wrong = {option: value for option, value in keywords.items() if option not in named}
         if wrong and len(named) == len(parameters):
             all_names = list(names())
+            # By its name: its module imports this one.
+            kind = function.__globals__.get("SamplingOptions")
+            if decoding := _sampling_options(kind, named, given, keywords):
+                raise _unknown_options(name, keywords, named, all_names, lengths(), decoding)
             of_text = _of_text(wrong, all_names, reading)
             path = getattr(args[0], "path", None) if args else None
             fix = _fix_of_text(name, path, parameters, given, keywords, of_text) if of_text else None
@@ -173,14 +180,39 @@ def _explained(
         fix = "give options by name"
         if "missing" in reason:
             fix = f"{_METHODS.get(name, name)}({', '.join(_completed(parameters, given, keywords))})"
+            if parameters[0].name == "source" and isinstance(path := (*given, None)[0], str | os.PathLike):
+                completed = ", ".join(["source", *[*_completed(parameters, given, keywords)][1:]])
+                fix = f"source = open_source({os.fspath(path)!r}); {name}({completed})"
         # Python adds the number of options by name, which are right.
         reason = _WITH_NAMED.sub(r"but \1 were given", reason)
         if moved := _by_name(parameters, given, keywords):
             kept, by_name = moved
             fix = f"{name}({', '.join(kept + by_name)})" if "missing" in reason else f"{fix}: {', '.join(by_name)}"
+            if kept[:1] == [_FIRST_ROW]:
+                fix = f"run.{name}({', '.join(kept + by_name + written_keywords(**keywords))})"
+        if "missing" not in reason and (in_order := _data_first(name, parameters, given, keywords)):
+            fix = in_order
         raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
 
     return cast("Target", call)
+
+
+_FIRST_ROW = "ids[0]"
+"""The first of several rows of ids, where a call takes one."""
+
+
+def _data_first(
+    name: str, parameters: Sequence[Parameter], given: Sequence[object], keywords: Mapping[str, object]
+) -> str | None:
+    """The call with data as its first argument, where a tokenizer or a run stands before them; None for others."""
+    if parameters[0].name != "data" or len(given) != 2 or not isinstance(given[1], str | os.PathLike):
+        return None
+    is_tok = _is_tok(given[0])
+    if not is_tok and (given[0] is None or isinstance(given[0], os.PathLike) or is_literal(given[0])):
+        return None
+    words = [*_completed(parameters, given[1:], keywords)]
+    module = "slmmodel.app" if is_tok or "tokenizer" in [each.name for each in parameters] else "slmmodel"
+    return f"{module}.{name}({', '.join([*words[:1], *['tokenizer=tok'] * is_tok, *words[1:]])})"
 
 
 def _positions(
@@ -228,7 +260,7 @@ def _as_argument(name: str, value: object) -> str:
     if _is_tok(value) and name not in _EXAMPLES:
         return "tok"
     is_short = len(repr(value)) <= (MAX_SHOWN if isinstance(value, list | tuple) else _MAX_SHOWN_WHOLE)
-    return repr(value) if is_short and _is_literal(value) else _EXAMPLES.get(name, name)
+    return repr(value) if is_short and is_literal(value) else _EXAMPLES.get(name, name)
 
 
 def _of_text(
@@ -284,6 +316,27 @@ def _fix_of_text(
     packed = ", ".join([_as_argument("data", data), f"{opened}.tokenizer", repr(folder), *written_keywords(**read)])
     scored = _completed(parameters, [], {**own, "data": folder})
     return f"slmtok.pack({packed}, val='none'); run.evaluate({', '.join(scored)})"
+
+
+def _sampling_options(
+    kind: Any, named: Sequence[str], given: Sequence[object], keywords: Mapping[str, object]
+) -> tuple[list[str], str] | None:
+    """The keywords that are fields of the argument `options`, and that argument with all of them; None without one.
+
+    kind: the class of this argument.
+    """
+    if kind is None or named[2:3] != ["options"]:
+        return None
+    fields, wrong = kind.model_fields, {name: keywords[name] for name in keywords if name not in named}
+    meant = as_own_decoding(wrong)
+    own = {name: value for name, value in meant.options.items() if name in fields}
+    names = [name for name in wrong if name in own or name in meant.left_out or name in ("do_sample", "greedy")]
+    if not names:
+        return None
+    before = keywords.get("options", given[2] if len(given) > 2 else None)
+    kept = before.model_dump(exclude_unset=True) if isinstance(before, kind) else {}
+    words = ", ".join(written_keywords(**{**kept, **own}))
+    return names, "; ".join([f"options=SamplingOptions({words})", *meant.without()])
 
 
 def _is_packed(data: object) -> bool:
@@ -361,8 +414,10 @@ def _by_name(
 
     Such a value is one too many, or of another type than the default in its place. A tensor may be any option's.
     """
+    is_rows = bool(given and parameters) and parameters[0].name == "ids" and getattr(given[0], "ndim", 0) == 2
     if not all(
-        isinstance(value, os.PathLike) or value is None or _is_literal(value) or _is_tok(value) for value in given
+        isinstance(value, os.PathLike) or value is None or is_literal(value) or _is_tok(value)
+        for value in given[is_rows:]
     ):
         return None
     places = [each for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
@@ -372,8 +427,12 @@ def _by_name(
     for index, value in enumerate(given):
         default = places[index].default if index < len(places) else value
         is_sequence = isinstance(value, list | tuple) and isinstance(default, list | tuple)
-        if index < len(places) and (default in (Parameter.empty, None) or type(value) is type(default) or is_sequence):
-            kept.append(repr(os.fspath(value) if isinstance(value, os.PathLike) else value))
+        is_first = is_rows and index == 0
+        if index < len(places) and (
+            is_first or default in (Parameter.empty, None) or type(value) is type(default) or is_sequence
+        ):
+            shown = repr(os.fspath(value) if isinstance(value, os.PathLike) else value)
+            kept.append(_FIRST_ROW if is_first else shown)
             continue
         option = next((each for each in options if _takes(each, value)), None)
         if option is None:
@@ -446,6 +505,21 @@ def _converted(model: str, value: object) -> str:
     )
 
 
+def _of_run(call: str, option: str, value: object, is_of_app: bool, is_of_model: bool) -> str | None:
+    """The fix for an option that is no option of a call of a run, but of the run; None for others."""
+    model = "run.run.model" if is_of_app else "run.model"
+    if call in ("load", "generate") and own_setting(option) == _PRECISION:
+        return _converted("model" if is_of_model else model, value)
+    if call == "generate" and option in ("stream", "streamer"):
+        ids = "run.tokenizer.encode_list(prompt)" if is_of_app else "ids"
+        return f"for step in slmmodel.generation.Generation({model}, [{ids}]): print(step)  # (row, id) pairs"
+    if call == "generate" and option in ("device", "map_location"):
+        load = "slmmodel.app.load" if is_of_app else "slmmodel.load"
+        shown = repr(value) if isinstance(value, str | int) else "..."
+        return f"leave it out; a run is on the device that it was loaded to: {load}(path, device={shown})"
+    return None
+
+
 def unknown_option(
     call: str, option: str, value: object, options: Iterable[str], names: Sequence[str] = ()
 ) -> WrongType:
@@ -481,14 +555,12 @@ def unknown_option(
         instead = f"{meant}={text}" if meant else "leave it out"
         # A run of `slmmodel.app`, which takes a tokenizer or text, has the run of ids inside.
         is_of_app = bool({"tokenizer", "prompt"} & {*known})
-        if not meant and setting:
+        if "settings" in known and (precision := switched_on(option, value)):
+            instead = (Argument(_PRECISION, precision),)
+        elif not meant and setting:
             instead = _as_setting(setting, value)
-        elif call in ("load", "generate") and own_setting(option) == _PRECISION:
-            model = "run.run.model" if is_of_app else "run.model"
-            instead = _converted("model" if "model" in known else model, value)
-        elif call == "generate" and option in ("device", "map_location"):
-            load = "slmmodel.app.load" if is_of_app else "slmmodel.load"
-            instead = f"leave it out; a run is on the device that it was loaded to: {load}(path, device={text})"
+        elif of_run := _of_run(call, option, value, is_of_app, "model" in known):
+            instead = of_run
         if ours == "report" and call == "train" and not meant:
             instead = "leave it out: progress is printed; slmmodel.train('data', report=print) calls a function"
         if call == "evaluate" and option in ("text", "texts"):

@@ -39,6 +39,24 @@ def are_ids(value: object) -> bool:
     return hasattr(value, "shape") and "int" in str(getattr(value, "dtype", ""))
 
 
+def path_of(value: object) -> str | None:
+    """The path of what an object has opened, such as a run, data or an array in a file; None for other objects."""
+    names = ("path", "folder", "filename", *(["name"] if hasattr(value, "read") else []))
+    found = [each for each in (getattr(value, name, None) for name in names) if isinstance(each, str | os.PathLike)]
+    if found:
+        return os.fspath(os.path.relpath(found[0]))
+    shards = getattr(value, "paths", None)
+    if isinstance(shards, list | tuple) and shards and isinstance(shards[0], str | os.PathLike):
+        return os.path.relpath(folder_of(shards[0]))
+    inside = (getattr(value, name, None) for name in ("dataset", "source", "run"))
+    return next((path for each in inside if each is not None and (path := path_of(each))), None)
+
+
+def _of_path(name: str) -> str:
+    """The fix for an argument that names no path. A name that exists would open something else."""
+    return f"{name}=PATH, the name of a file or folder"
+
+
 def check_path(name: str, value: object, of_text: str = "") -> str:
     """`value` as a str. Raises `WrongType`, `OptionError` for an empty one.
 
@@ -47,14 +65,13 @@ def check_path(name: str, value: object, of_text: str = "") -> str:
     if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
         is_texts = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
         texts = f", or {of_text.format('texts')}" if of_text and is_texts else ""
-        path = getattr(value, "path", None)
-        named = os.path.relpath(path) if isinstance(path, str | os.PathLike) else "folder"
-        fix = f"{name}={named!r}{texts}"
-        if of_text and are_ids(value):
+        named = path_of(value)
+        fix = (f"{name}={named!r}" if named else _of_path(name)) + texts
+        if of_text and named is None and are_ids(value):
             fix = f"{_SAVED_IDS}, then {name}='ids.npy'"
         raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=fix)
     if not path:
-        raise OptionError(f"{name} is empty", fix=f"{name}='folder'", option=name)
+        raise OptionError(f"{name} is empty", fix=_of_path(name), option=name)
     try:
         os.stat(path)  # noqa: PTH116
     except (OSError, ValueError) as error:

@@ -34,10 +34,12 @@ from slmmodel.config_values import (
     PositiveCount,
     Section,
     StepsOrShare,
+    as_given,
     as_list,
     first_of_unknown,
     fit_batch,
     joined_settings,
+    meant_elsewhere,
     meant_length,
     meant_number,
     meant_word,
@@ -482,7 +484,10 @@ def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:
         error.fix = in_file if ", line " in given.where else (Argument(f"{_BUDGET}{kind}", amount),)
     inside = [each for each in known if each.startswith(f"{name}.")]
     if inside and not is_inside and ", line " not in given.where:
-        error.fix = ("name a setting of it, such as ", Argument(inside[0], given.value))
+        is_valid = inside[0] not in OPTIONS or _is_valid(inside[0], given.value)
+        setting: Fix = (Argument(inside[0], given.value),) if is_valid else _fix_of(inside[0], given)
+        error.fix = setting if isinstance(setting, str) else ("name a setting of it, such as ", *setting)
+    error.fix = meant_elsewhere(name, given.value) or error.parts["fix"]
     return error
 
 
@@ -528,20 +533,10 @@ def validate(settings: Settings) -> dict[str, Any]:
             f"{name} is {settings[name].value!r}",
             where=settings[name].where,
             limit=device_limit() if name == "run.device" else limit,
-            fix=_as_given(_fix_of(name, settings[name]), name, settings[name].where),
+            fix=as_given(_fix_of(name, settings[name]), name, settings[name].where),
             option=name,
         ) from None
     return parsed.model_dump(exclude_unset=True, exclude={"model"})
-
-
-def _as_given(fix: Fix, name: str, where: str) -> Fix:
-    """A fix of a setting that was given by an option of its own, which it then names: `seed=0`, not `run.seed`."""
-    last = name.rpartition(".")[2]
-    if isinstance(fix, str) or where.removeprefix("--").replace("-", "_") != last:
-        return fix
-    return tuple(
-        Argument(last, part.value) if isinstance(part, Argument) and part.name == name else part for part in fix
-    )
 
 
 def _fix_of(name: str, given: Setting) -> Fix:
@@ -569,6 +564,8 @@ def _fix_of(name: str, given: Setting) -> Fix:
         return lengths
     if replaced is not None and _is_valid(name, replaced.value):
         return (Argument(name, replaced.value), f", as in {replaced.where}")
+    if OPTIONS[name].annotation is str and not isinstance(value, str):
+        return f"{name} is one word: {str(OPTIONS[name].description).rstrip('.')}"
     default = OPTIONS[name].default
     is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay")
     if is_of_preset or default in (None, "", (), {}) or name.startswith("optim.schedule."):

@@ -20,10 +20,12 @@ from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
     FOREIGN_VALUES,
+    OUTPUTS,
     SEQUENCES,
     UNITS,
     VOCAB_SIZES,
     own_setting,
+    switched_on,
 )
 from slmmodel.models import MODELS, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
@@ -79,7 +81,9 @@ def meant_bool(value: object) -> str | None:
 def meant_word(name: str, kind: Any, value: object, cutoff: float = 0.75) -> str | None:
     """The word of a setting of this type that one of another tool, in other letters or misspelled, stands for."""
     literal = get_args(kind)[0] if get_origin(kind) is tuple else kind
-    text, choices = str(value).lower().removeprefix("torch."), [each for each in get_args(literal) if type(each) is str]
+    # Of a class or a function, such as `torch.optim.AdamW`, its name.
+    word = getattr(value, "__name__", value) if callable(value) else value
+    text, choices = str(word).lower().removeprefix("torch."), [each for each in get_args(literal) if type(each) is str]
     return FOREIGN_VALUES.get(name, {}).get(text) or suggestion(text, choices, cutoff=cutoff)
 
 
@@ -323,6 +327,24 @@ def _value_taken(option: str, given: Any, limit: str, usual: Mapping[str, Any], 
 def _as_text(value: Any) -> Any:
     """A value as one writes it in a setting."""
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else value
+
+
+def as_given(fix: Fix, name: str, where: str) -> Fix:
+    """A fix of a setting that was given by an option of its own, which it then names: `seed=0`, not `run.seed`."""
+    last = name.rpartition(".")[2]
+    if isinstance(fix, str) or where.removeprefix("--").replace("-", "_") != last:
+        return fix
+    return tuple(
+        Argument(last, part.value) if isinstance(part, Argument) and part.name == name else part for part in fix
+    )
+
+
+def meant_elsewhere(name: str, value: object) -> Fix | None:
+    """What stands for a switch of another trainer, or for its folder of a run, which is no setting; else None."""
+    if precision := switched_on(name, value):
+        return (Argument("run.precision", precision),)
+    is_output = name.rpartition(".")[2] in OUTPUTS and isinstance(value, str)
+    return (Argument("output", value), f" in place of {name}") if is_output else None
 
 
 def fit_batch(error: SlmmodelError, settings: Mapping[str, Any]) -> None:

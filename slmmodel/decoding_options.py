@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from slmmodel.calls import MAX_SHOWN, unknown_option, written_keywords
 from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
-from slmmodel.errors import Argument, OptionError, WrongType, first_fault, unknown_name
+from slmmodel.errors import Argument, OptionError, UnknownName, WrongType, first_fault, unknown_name
 from slmmodel.foreign_decoding import HABITS, Decoding, as_own_decoding
 
 if TYPE_CHECKING:
@@ -98,14 +98,17 @@ class SamplingOptions(Section):
             path, value, limit = first_fault(error)
             name = path.partition(".")[0]
             if name not in type(self).model_fields:
-                raise unknown_name("option", name, type(self).model_fields, "{}, or leave it out") from None
+                raise _unknown(name, values, type(self)) from None
             share = share_of_percent(value, limit) if name not in _EXAMPLES else None
             usual = Argument(name, type(self).model_fields[name].default)
             rows = _as_rows(name, values.get(name))
+            ids_of_texts = _as_ids(name, values.get(name))
+            limit = "ids of the vocabulary" if ids_of_texts else limit
             raise OptionError(
                 f"{name} is {value}" if rows is None else f"{name} has {value!r}, which is no row of ids",
                 limit=limit if rows is None else "rows of ids; slmmodel.app takes texts",
                 fix=rows
+                or ids_of_texts
                 or _as_tuple(name, value)
                 or _first_of(name, value)
                 or _as_top_p(name, value)
@@ -113,6 +116,20 @@ class SamplingOptions(Section):
                 or ((Argument(name, _EXAMPLES[name]), ", for instance") if name in _EXAMPLES else (usual, _OR_WITHIN)),
                 option=f"--{name.replace('_', '-')}",
             ) from None
+
+
+def _unknown(name: str, values: Mapping[str, Any], kind: type[SamplingOptions]) -> UnknownName:
+    """The error for an option that does not exist; of another library's, its fix has all options of the call."""
+    error = unknown_name("option", name, kind.model_fields, "{}, or leave it out")
+    if name in HABITS:
+        meant = as_own_decoding(values)
+        words = ", ".join(written_keywords(**meant.options))
+        of_run = not meant.options.keys() <= kind.model_fields.keys()
+        call = f"run.generate(ids, {words})" if of_run else f"{kind.__name__}({words})"
+        error.fix = "; ".join([call, *meant.without()])
+    elif str(error.fix).startswith("OPTION"):
+        error.fix = "leave it out"
+    return error
 
 
 _EXAMPLES = {"contrastive": 0.3}
@@ -129,6 +146,17 @@ def _as_rows(name: str, value: object) -> tuple[Argument | str, ...] | None:
         return (f"choices=[tok.encode_list(text) for text in {given}]",)
     is_ids = all(type(each) is int for each in given)
     return (Argument(name, [[each] for each in given]), ", of one id each") if is_ids else None
+
+
+def _as_ids(name: str, value: object) -> str | None:
+    """The ids of texts, where an option takes ids, as a fix; None for others."""
+    given = [value] if isinstance(value, str) else [*value] if isinstance(value, list | tuple | set) else []
+    if name not in ("banned", "stop_ids") or not any(each is None or isinstance(each, str) for each in given):
+        return None
+    if None in given:
+        return f"{name}=[ID]; tok.encode_list(text) gives the ids of a text, which need not be one token"
+    ids = [f"tok.token_to_id({each!r})" if isinstance(each, str) else repr(each) for each in given]
+    return f"{name}=[{', '.join(ids)}], with the tokenizer of the run"
 
 
 def _as_tuple(name: str, value: object) -> tuple[Argument, ...] | None:
@@ -264,11 +292,7 @@ def _one_call(name: str, prompt: object, meant: Decoding, opened: str | None) ->
         call = for_each(opened, call, f"seed in range({seeds})")
     else:
         call = f"{opened or 'run'}{call}"
-    reasons: dict[str, list[str]] = {}
-    for left_out, reason in meant.left_out.items():
-        reasons.setdefault(reason, []).append(left_out)
-    without = [f"without {', '.join(names)}: {reason}" for reason, names in reasons.items()]
-    return "; ".join([call, *without, *["max_new_tokens does not count the prompt"] * meant.had_prompt])
+    return "; ".join([call, *meant.without(), *["max_new_tokens does not count the prompt"] * meant.had_prompt])
 
 
 def for_each(opened: str | None, call: str, loop: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmmodel.foreign_names import UNITS, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import UNITS, VOCAB_SIZES, own_setting, switched_on
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -130,6 +130,8 @@ class SlmmodelError(Exception):
             # A value in the place of a section, of which a setting is named.
             sections = {name.rpartition(".")[0] for name in changes}
             kept = {n: value for n, value in kept.items() if n not in sections or isinstance(value, Mapping)}
+            # A switch of another trainer, in place of which one is named.
+            kept = {n: value for n, value in kept.items() if switched_on(n, value) != changes.get("run.precision", "")}
             yield from _listed([Argument("settings", {**kept, **changes}), *keywords])
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
@@ -355,7 +357,7 @@ def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, An
     mean something else.
     """
     name, error = next(iter(errors.items()))
-    fixes = {each: str(other.fix) for each, other in errors.items()}
+    fixes = {each: _written(other) if len(errors) > 1 else str(other.fix) for each, other in errors.items()}
     meant = fixes[name].removeprefix("write ")
     if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes.values()):
         error.fix = "; ".join(f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {at}" for at, fix in fixes.items())
@@ -363,6 +365,16 @@ def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, An
     if is_own and len(errors) == 1 and settings[name].where.startswith("--set "):
         error.fix = (Argument(meant, settings[name].value),)
     return error
+
+
+def _written(error: SlmmodelError) -> str:
+    """The fix of a setting beside others: one argument as `write NAME: VALUE`, or as an option that is no setting."""
+    match error.parts["fix"]:
+        case (Argument(name=name, value=value),):
+            return f"write {name}: {value}"
+        case (Argument(name="output", value=value), _):
+            return f"write output={value!r} beside the settings"
+    return str(error.fix)
 
 
 def _near_setting(name: str, known: Collection[str]) -> str | None:

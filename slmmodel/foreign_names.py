@@ -11,6 +11,10 @@ UNITS = {
 """Settings that other trainers have in another unit or form, each with its own."""
 VOCAB_SIZES = ("model.n_vocab", "model.padded_vocab")
 """Options of a model that the data decide."""
+PRECISION_SWITCHES = ("bf16", "fp16")
+"""Options of other libraries that switch on the value of `run.precision` with this name."""
+OUTPUTS = ("output", "output_dir", "out_dir")
+"""Options of other libraries for the folder of a run."""
 SEQUENCES = ("batch_size", "batch", "per_device_train_batch_size", "train_batch_size")
 """Options of other libraries for the sequences of a step."""
 DEFAULT_SEQ_LEN = 256
@@ -102,8 +106,12 @@ FOREIGN_VALUES = {
         **dict.fromkeys(("bptt", "tbptt", "truncated_bptt"), "stateful"),
     },
     "model.mlp": {"silu": "swiglu", **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh", "gelu_fast"), "gelu_tanh")},
-    "optim.name": dict.fromkeys(("adam", "adamw_torch", "adamw_torch_fused"), "adamw"),
-    "optim.schedule.kind": {"constant": "const", "constant_with_warmup": "const", "cos": "cosine"},
+    "optim.name": dict.fromkeys(("adam", "adamw", "adamw_torch", "adamw_torch_fused"), "adamw"),
+    "optim.schedule.kind": {
+        **dict.fromkeys(("constant", "constant_with_warmup", "constantlr"), "const"),
+        **dict.fromkeys(("cos", "cosineannealinglr"), "cosine"),
+        "linearlr": "linear",
+    },
 }
 """Values of other tools, in lower case, by setting: our value that means the same."""
 
@@ -138,3 +146,9 @@ def own_setting(name: str) -> str | None:
     section, _, last = name.lower().replace("-", "_").rpartition(".")
     # `name` of a model, and no other.
     return FOREIGN_SETTINGS.get(f"{section}_{last}" if last == "name" else last)
+
+
+def switched_on(name: str, value: object) -> str | None:
+    """The value of `run.precision` that a switch of another trainer sets; None for others, and for those set off."""
+    last = name.lower().rpartition(".")[2]
+    return last if last in PRECISION_SWITCHES and str(value).lower() not in SWITCHED_OFF else None

@@ -14,7 +14,15 @@ import numpy as np
 import torch
 
 from slmmodel import trainer
-from slmmodel.calls import MAX_SHOWN, OF_FILE, explains_calls, explains_settings, tokenizer_argument, written_keywords
+from slmmodel.calls import (
+    MAX_SHOWN,
+    OF_FILE,
+    explains_calls,
+    explains_settings,
+    is_literal,
+    tokenizer_argument,
+    written_keywords,
+)
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path, int_meant, missing_path, warn_caller
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
@@ -29,7 +37,7 @@ from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import Sample, generate
 from slmmodel.hardware import device_for
-from slmmodel.models.presets import preset_lengths
+from slmmodel.models.presets import PRESETS, preset_lengths
 from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
 from slmmodel.sampling import Continuation
@@ -438,10 +446,23 @@ def _as_mapping(settings: object) -> str:
     for each in given:
         name, _, value = each.partition("=") if isinstance(each, str) else ("", "", "")
         pairs += joined_settings(name, value) or ([(name, value)] if isinstance(each, str) else [each])
+    # Of a dataclass, a namespace of argparse, or a class.
+    attributes = {name: each for name, each in getattr(settings, "__dict__", {}).items() if name[0] != "_"}
+    attributes = {name: each for name, each in attributes.items() if each is not None and not callable(each)}
+    if attributes and is_literal(attributes):
+        return f"settings={attributes}"
     if not pairs or not all(isinstance(each, Sequence) and len(each) == 2 and all(each) for each in pairs):
-        return "settings={'optim.lr': 0.003}"
+        return "settings={NAME: VALUE}; slm config in a shell lists the names"
     found = {str(name).strip(): parse_word(value) for name, value in pairs}
     return f"settings={found}"
+
+
+def _check_preset(preset: object, settings: Mapping[str, Any] | None) -> None:
+    """Raises `WrongType` for the sizes of a model, which are settings."""
+    if isinstance(preset, Mapping):
+        sizes = {name if "." in str(name) else f"model.{name}": value for name, value in preset.items()}
+        fact = f"preset is a {type(preset).__name__}, not the name of one"
+        raise WrongType(fact, limit=f"one of {', '.join(PRESETS)}", fix=f"settings={ {**(settings or {}), **sizes} }")
 
 
 def _refuse_text(name: str, **given: object) -> None:
@@ -478,6 +499,7 @@ def train(
     """
     if settings is not None and not isinstance(settings, Mapping):
         raise WrongType(f"settings is a {type(settings).__name__}, not a mapping", fix=_as_mapping(settings))
+    _check_preset(preset, settings)
     if report is not None and not callable(report):
         raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
     refuse_several(data)

@@ -28,6 +28,7 @@ from slmmodel.data.opening import open_source
 from slmmodel.data.packing import CHOICES, fix_of_option
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, WrongType, unknown_name
+from slmmodel.foreign_names import FOREIGN_VALUES
 from slmmodel.sizes import MAX_SEQ_LEN, ceil_div
 from slmmodel.vocab import OF_SIZES, SIZES
 
@@ -69,7 +70,9 @@ class _Sequences:
         for name in ("shuffle", "shift_labels"):
             check_bool(name, options[name])
         if not isinstance(options["pack"], str) or options["pack"] not in STRATEGIES:
-            raise unknown_name("strategy", str(options["pack"]), STRATEGIES, Argument("pack"))
+            given = str(options["pack"])
+            known = None if options["pack"] is None else FOREIGN_VALUES["data.pack"].get(given.lower())
+            raise unknown_name("strategy", given, STRATEGIES, Argument("pack"), nearest=known)
         self._refuse_unknown(options)
         for name in options.keys() & CHOICES.keys():
             if not isinstance(options[name], str) or options[name] not in CHOICES[name]:

@@ -21,7 +21,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from slmmodel.checks import check_type, missing_path, similar_name
+from slmmodel.checks import are_ids, check_path, check_type, missing_path, similar_name
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MAGIC as SHARD_MAGIC
 from slmmodel.data.shards import MANIFEST, ShardSource, is_file_of_packed, refuse_link, refuse_other_files
@@ -54,8 +54,10 @@ def open_source(
     """
     if not isinstance(path, str | os.PathLike):
         several = isinstance(path, list | tuple)
-        call = "[open_source(path) for path in paths]" if several else "open_source('data')"
-        raise WrongType(f"path is a {type(path).__name__}, not a str or a Path", fix=call)
+        if not several or are_ids(path):
+            check_path("path", path, "slmtok.Texts({})")  # raises the error, for ids with the way to a file
+        fact = f"path is a {type(path).__name__}, not a str or a Path"
+        raise WrongType(fact, fix="[open_source(path) for path in paths]")
     check_type("split", split, str, "split='train'")
     folder = Path(path)
     if not folder.exists():

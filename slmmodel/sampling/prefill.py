@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from slmmodel.checks import check_ids, refuse_masked
+from slmmodel.checks import check_ids, path_of, refuse_masked
 from slmmodel.errors import Argument, InvalidInput, NotFinite, WrongType
 from slmmodel.models.protocol import Model, State
 from slmmodel.models.rnn import RecurrentState
@@ -28,7 +28,7 @@ PIECE_IDS = 4096
 def _check_types(model: object, prompts: object) -> None:
     """Raises `WrongType` for a run in place of its model, and for one prompt in place of several."""
     if not hasattr(model, "init_state"):
-        fix = "slmmodel.load(path).model" if hasattr(model, "model") else "RunFolder.open(path).model()"
+        fix = f"slmmodel.load({repr(path_of(model)) if path_of(model) else 'PATH'}).model"
         raise WrongType(f"model is a {type(model).__name__}, not a model", fix=fix)
     refuse_masked(prompts)
     rows = prompts.tolist() if hasattr(prompts, "tolist") else prompts

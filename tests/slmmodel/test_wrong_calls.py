@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import re
 from collections.abc import Callable
@@ -20,10 +21,15 @@ from slmmodel.errors import (
     InvalidInput,
     Mismatch,
     MissingInput,
+    OptionError,
     UnknownName,
     UnsupportedFormat,
     WrongType,
 )
+from slmmodel.generation import generate as generate_rows
+from slmmodel.sampling import SamplingOptions
+from slmtok.compat import as_hf
+from slmtok.shards import open_shards
 
 torch = pytest.importorskip("torch")
 SETTINGS = {"model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}}
@@ -157,7 +163,7 @@ def test_a_path_is_scored_as_a_file(inside: Path) -> None:
         ('slmmodel.train("data", "data")', "give options by name: settings={'data.val': 'data'}"),
         ('slmmodel.train("data", "new")', "give options by name: output='new'"),
         ('slmmodel.train(ShardLoader("data", seq_len=8, batch_size=2))', "data='data'"),
-        ('slmmodel.train(slmtok.load("data"))', "data='folder'"),
+        ('slmmodel.train(slmtok.load("data"))', "data=PATH, the name of a file or folder"),
         ('app.train("data", slmtok.load("data"), output="new")', "give options by name: tokenizer=tok"),
         ('slmmodel.load("run", "cpu")', "give options by name: device='cpu'"),
         ('slmmodel.load("run").generate([1, 2], 5)', "give options by name: max_new_tokens=5"),
@@ -408,3 +414,120 @@ def test_an_argument_given_by_position_is_mended_by_position(inside: Path) -> No
         pickle.dumps(caught.value)
         if mended and mended.endswith(")"):
             assert eval(fix, names) is not None
+
+
+@dataclasses.dataclass
+class ForeignConfig:
+    """A configuration as other trainers have it."""
+
+    n_layer: int = 2
+    n_embd: int = 64
+    dropout: float | None = None
+
+
+IDS = np.array([[1, 40]])
+ROWS = [[1, 40]]
+SCHEDULES = "wsd, cosine, linear or const"
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        # An object that is open names its path, and no fix invents one.
+        ("app.train(ShardDataset('data', seq_len=8))", "data='data'"),
+        ("app.train(torch.utils.data.DataLoader(ShardDataset('data', seq_len=8)))", "data='data'"),
+        ("app.train(open_source('data'))", "data='data'"),
+        ("app.train(open_shards('data'), tokenizer=tok)", "data='data'"),
+        ("app.load('run').evaluate(ShardDataset('data', seq_len=8))", "data='data'"),
+        ("slmmodel.train(open_source('data'))", "data='data'"),
+        ("app.train(slmmodel.load('run'))", "name what to train on; slm resume continues a run"),
+        ("app.load(app.load('run'))", "path='run'"),
+        ("app.load(3)", "path=PATH, the name of a file or folder"),
+        ("ShardDataset(np.memmap('data/train-00000.bin', dtype='u1'), seq_len=8)", "path='data/train-00000.bin'"),
+        ("generate(app.load('run'), [[1]])", "slmmodel.load('run').model"),
+        ("generate(3, [[1]])", "slmmodel.load(PATH).model"),
+        ("app.train((text for text in ['a']), tokenizer=tok)", "slmtok.Texts(texts)"),
+        ("app.train('text.txt', tokenizer=as_hf(tok))", "tokenizer=tok, the one that as_hf(tok) took"),
+        ("app.train('text.txt', tokenizer=3)", "tokenizer=PATH, the name of a file or folder"),
+        # The order of the arguments.
+        ("app.train(tok, 'text.txt', seed=1)", "slmmodel.app.train('text.txt', tokenizer=tok, seed=1)"),
+        ("app.train(slmmodel.load('run'), 'data')", "slmmodel.app.train('data')"),
+        ("app.train(tok, tokenizer='text.txt')", "data='text.txt', tokenizer=tok"),
+        ("Loader('data', seq_len=8, batch_size=2)", "source = open_source('data'); Loader(source, source.vocab, s"),
+        ("slmmodel.load('run').generate(IDS, 5, top_k=3)", "run.generate(ids[0], max_new_tokens=5, top_k=3)"),
+        # Options whose meaning is known.
+        ("generate(MODEL, ROWS, temperature=0.7)", "options=SamplingOptions(temperature=0.7)"),
+        (
+            "generate(MODEL, ROWS, SamplingOptions(top_k=3), do_sample=False)",
+            "options=SamplingOptions(top_k=3, temperature=0)",
+        ),
+        ("slmmodel.load('run').generate([1], stream=True)", "for step in slmmodel.generation.Generation(run.model"),
+        ("app.load('run').generate('a', streamer=print)", "for step in slmmodel.generation.Generation(run.run.model"),
+        ("app.train('data', report=print)", "leave it out: progress is printed; slmmodel.train('data', report=pr"),
+        ("app.train('data', fp16=True, seed=1)", "settings={'run.precision': 'fp16'}"),
+        ("app.train('data', preset={'n_layers': 2})", "settings={'model.n_layers': 2}"),
+        ("app.train('data', settings=ForeignConfig())", "settings={'n_layer': 2, 'n_embd': 64}"),
+        ("app.train('data', settings=[1])", "settings={NAME: VALUE}; slm config in a shell lists the names"),
+        ("app.train('text.txt', tokenizer=tok, reading='\\n\\n')", "reading={'separator': '\\n\\n'}"),
+        ("app.train('text.txt', tokenizer=tok, reading=3)", "reading={NAME: VALUE}, options by their names"),
+    ],
+)
+def test_what_was_given_is_in_the_fix(inside: Path, call: str, fix: str) -> None:
+    names = {**globals(), "tok": slmtok.load("data"), "MODEL": slmmodel.load("run").model}
+    names |= {"as_hf": as_hf, "generate": generate_rows, "open_shards": open_shards}
+    before = sorted(inside.iterdir())
+    assert fix_of(lambda: eval(call, names)).startswith(fix)
+    assert sorted(inside.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "fix"),
+    [
+        ({"bf16": True, "run.seed": 1}, "settings={'run.seed': 1, 'run.precision': 'bf16'}"),
+        ({"fp16": False}, "remove it"),
+        ({"output_dir": "out"}, "output='out' in place of output_dir"),
+        (
+            {"output_dir": "out", "bf16": True},
+            "write output='out' beside the settings for output_dir; write run.precision: bf16 for bf16",
+        ),
+        ({"optim.name": torch.optim.AdamW}, "settings={'optim.name': 'adamw'}"),
+        ({"optim.name": torch.optim.SGD}, "optim.name is one word: adamw or muon"),
+        ({"optim.schedule": lambda step: 1.0}, f"optim.schedule.kind is one word: {SCHEDULES}"),
+        (
+            {"optim.schedule": torch.optim.lr_scheduler.CosineAnnealingLR},
+            "name a setting of it, such as settings={'optim.schedule.kind': 'cosine'}",
+        ),
+        ({"optim": None}, "optim.name is one word: adamw or muon"),
+    ],
+)
+def test_settings_that_hold_objects_and_switches(inside: Path, settings: dict[str, Any], fix: str) -> None:
+    assert fix_of(lambda: app.train("data", settings=settings), InvalidConfig) == fix
+
+
+def test_texts_in_place_of_ids_keep_the_stop(inside: Path) -> None:
+    run, names = app.load("run"), {"tok": slmtok.load("data")}
+    for name in ("stop_ids", "banned"):
+        for value in (".", ["."]):
+            fix = fix_of(lambda name=name, value=value: run.generate("a", **{name: value}), OptionError)  # type: ignore[misc]
+            assert fix == f"{name}=[tok.token_to_id('.')], with the tokenizer of the run"
+    assert eval(fix.partition("=")[2].partition(", with")[0], names) == names["tok"].encode_list(".")
+    assert fix_of(lambda: run.generate("a", banned=[None]), OptionError).startswith("banned=[ID]; tok.encode_list(")
+
+
+def test_options_of_other_libraries_for_sampling(inside: Path) -> None:
+    options = {"temperature": 0.7, "do_sample": True}
+    fix = fix_of(lambda: SamplingOptions(**options), UnknownName)
+    assert fix == "SamplingOptions(temperature=0.7); without do_sample: it draws by default"
+    assert fix_of(lambda: SamplingOptions(num_beams=2), UnknownName) == "run.generate(ids, beam=2)"
+    assert fix_of(lambda: SamplingOptions(colour=2), UnknownName) == "leave it out"
+
+
+@pytest.mark.parametrize(("pack", "fix"), [(True, "pack='concat'"), (False, "pack='bucket'"), (None, "use one of th")])
+def test_a_switch_of_packing_is_a_strategy(inside: Path, pack: Any, fix: str) -> None:
+    assert fix_of(lambda: ShardDataset("data", seq_len=8, pack=pack), UnknownName).startswith(fix)
+
+
+def test_ids_are_no_path(inside: Path) -> None:
+    ids: Any = slmtok.load("data").encode(TEXT)
+    fix = fix_of(lambda: open_source(ids, "train"))
+    assert fix.startswith("import json, numpy") and fix.endswith("path='ids.npy'")
