@@ -25,6 +25,7 @@ from slmtok.corpus.kept_bytes import kept_bytes_note
 from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
+from slmtok.foreign_options import OUTPUTS
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.path_arguments import folder_meant, free_name
 from slmtok.shards import folder
@@ -150,7 +151,7 @@ def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: d
     if isinstance(tokenizer, Tokenizer) and kept is options:
         return
     # The call of the fix repeats them.
-    of_options = {name: value for name, value in keywords.items() if name != "force"}
+    of_options = {name: value for name, value in keywords.items() if name not in ("force", *OUTPUTS)}
     build_options(PackOptions, cast("PackOptions | None", kept), of_options)
     limit, fix = "slmtok.pack(corpus, tokenizer, out)", pack_meant(given, keywords, kept)
     for other in (corpus, *given[2:]):
