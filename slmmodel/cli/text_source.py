@@ -31,7 +31,7 @@ from slmtok.corpus.batches import START
 from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MalformedRecord
 from slmtok.options import ReadOptions, option_specs
-from slmtok.shards.plan import source_names, sources
+from slmtok.shards.plan import refuse_pipes, source_names, sources
 from slmtok.shards.split import MANY_DOCUMENTS, Split, by_lengths, measure
 from slmtok.shards.writer import digest_sum
 
@@ -65,6 +65,7 @@ class Corpus:
         self.is_uncut = False
         """Whether `split` has found that the separator occurs nowhere."""
         self.paths, self.name = paths, ", ".join(paths)
+        refuse_pipes(paths)
         for path in paths:
             refuse_ids(path)
         self.sources = Sources(text_files(paths, self.options)) if texts is None else Sources()

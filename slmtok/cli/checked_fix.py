@@ -145,10 +145,13 @@ def _says_little(fix: str) -> bool:
     return fix.endswith("--help") or fix.startswith(("leave out ", "printf "))
 
 
+_PLACEHOLDER = re.compile(r"[A-Z_]{2,}[.,;]?")
+
+
 def _without_blamed(error: Any, given: Sequence[str], program: Program) -> list[str] | None:
     """The sound command line without the file that an error blames, where its fix is to make one of something else."""
     path = error.fields.get("path")
-    has_placeholder = any(word.isupper() and word not in given for word in error.fix.split())
+    has_placeholder = any(_PLACEHOLDER.fullmatch(word) and word not in given for word in error.fix.split())
     if path not in given or not (has_placeholder and os.path.exists(path)):  # noqa: PTH110
         return None
     rest = [word for word in given if word != path]

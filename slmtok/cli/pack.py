@@ -41,6 +41,7 @@ from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
 from slmtok.path_arguments import free_name
 from slmtok.shards.notes import uncut_notes
+from slmtok.shards.plan import refuse_pipes
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def pack(
     check_placeholders(output, "{name}")
     check_is_folder_name(output)
     _refuse_listed_tokenizers(corpus, tokenizers, output)
+    refuse_pipes(corpus)
     inside = _output_in_corpus(corpus, output, options)
     try:
         files = text_files(corpus, options)

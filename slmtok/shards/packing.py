@@ -32,6 +32,7 @@ from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validation
 from slmtok.shards.notes import warn_of_packed
+from slmtok.shards.plan import refuse_pipes
 from slmtok.shards.reader import Shards
 from slmtok.shards.run import pack_shards
 from slmtok.shards.subset import subset_folder, write_subsets
@@ -198,6 +199,7 @@ def _find(corpus: Any, options: PackOptions, call_of: Callable[[object], str]) -
 
     Raises as `slmtok.corpus.find`, and `OptionError` for a counts file.
     """
+    refuse_pipes(corpus if isinstance(corpus, (list, tuple)) else [corpus])
     try:
         sources = find(corpus, options)
     except MissingInput as error:

@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,18 +56,31 @@ def sources(paths: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
     return [{"name": name, **_identity(path)} for path, name in zip(paths, names, strict=True)]
 
 
+def refuse_pipes(paths: Iterable[object]) -> None:
+    """Raises `OptionError` for a pipe or a device. Before they are opened: a pipe may wait for a writer for ever."""
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)) or os.fsdecode(path) == STDIN:
+            continue
+        try:
+            mode = os.stat(path).st_mode  # noqa: PTH116  (a text in the place of a path is no error here)
+        except (OSError, ValueError):
+            continue
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OptionError(
+                f"{os.fsdecode(path)!r} is a pipe or a device, which can be read only once",
+                limit="sources are identified before they are read",
+                fix=f"pipe its text in, and name - in the place of {shlex.quote(os.fsdecode(path))};"
+                " or save the text to a file",
+                option="corpus",
+            )
+
+
 def _identity(path: str) -> dict[str, Any]:
     file_path = Path(path)
     if path.startswith(HUGGING_FACE):
         return {"bytes": None, "edges": _edges_of_folder(path)}
     if path == STDIN or not file_path.is_file():
-        if path != STDIN and file_path.exists() and not file_path.is_dir():
-            raise OptionError(
-                f"{path!r} is a pipe or a device, which can be read only once",
-                limit="sources are identified before they are read",
-                fix=f"pipe its text in, and name - in the place of {shlex.quote(path)}; or save the text to a file",
-                option="corpus",
-            )
+        refuse_pipes([path])
         return {"bytes": None, "edges": None}
     try:
         with file_path.open("rb") as file:
