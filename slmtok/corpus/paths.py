@@ -28,7 +28,7 @@ from slmtok.record_texts import texts_of_rows
 
 STDIN = "-"
 """The path that means standard input."""
-_STDIN_DEVICE = "/dev/stdin"
+STDIN_DEVICE = "/dev/stdin"
 HUGGING_FACE = "hf:"
 """Prefix of the name of a Hugging Face data set."""
 MAX_SHOWN = 120
@@ -67,7 +67,7 @@ def expand(
 def _expand_one(path: str, exclude: Sequence[str] | None, named: Container[str]) -> list[str]:
     if not path:
         raise MissingInput("a path is empty", fix="name a file, a folder or a glob", path=path)
-    if path == _STDIN_DEVICE:
+    if path == STDIN_DEVICE:
         return [STDIN]
     if path == STDIN or path.startswith(HUGGING_FACE):
         return [path]

@@ -20,7 +20,7 @@ from typing import Any
 from slmtok import schema
 from slmtok.checks import check_recorded_names
 from slmtok.corpus import STDIN
-from slmtok.corpus.paths import HUGGING_FACE
+from slmtok.corpus.paths import HUGGING_FACE, STDIN_DEVICE
 from slmtok.corpus.reading import check_named_fields, documents
 from slmtok.errors import OptionError, PlanMismatch, Setting, SlmtokError
 from slmtok.files import unreadable
@@ -59,7 +59,7 @@ def sources(paths: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
 def refuse_pipes(paths: Iterable[object]) -> None:
     """Raises `OptionError` for a pipe or a device. Before they are opened: a pipe may wait for a writer for ever."""
     for path in paths:
-        if not isinstance(path, (str, os.PathLike)) or os.fsdecode(path) == STDIN:
+        if not isinstance(path, (str, os.PathLike)) or os.fsdecode(path) in (STDIN, STDIN_DEVICE):
             continue
         try:
             mode = os.stat(path).st_mode  # noqa: PTH116  (a text in the place of a path is no error here)
