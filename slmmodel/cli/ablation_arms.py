@@ -111,11 +111,11 @@ def no_training_text(text: Sequence[str], val: str) -> OptionError:
 
 def text_record(text: Sequence[str], read: ReadOptions) -> dict[str, Any]:
     """What identifies a corpus: names, sizes and partial digests of its files, and the options of reading."""
-    from slmtok.cli.files import text_files
+    from slmtok.cli.files import identified_files
     from slmtok.corpus import STDIN
     from slmtok.shards.plan import source_names, sources
 
-    found = text_files(list(text), read)
+    found = identified_files(list(text), read)
     if STDIN in found:
         raise OptionError(
             "an ablation reads its text several times, and stdin only once", fix="--text FILE", option="text"

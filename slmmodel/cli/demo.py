@@ -274,12 +274,12 @@ class DemoJob:
         return {"command": shlex.join(command), "tokens": ids, "seconds": round(ids / ids_per_second)}
 
     def _check_text(self) -> None:
-        from slmtok.cli.files import text_files
+        from slmtok.cli.files import identified_files
         from slmtok.corpus import STDIN
 
         if self.text is not None:
             refuse_run(self.text)
-        files = [] if self.text is None else text_files([self.text], self.read)
+        files = [] if self.text is None else identified_files([self.text], self.read)
         if STDIN in files:
             raise OptionError("slm demo reads its text several times, and stdin only once", fix="slm demo FILE")
         inside = next((file for file in files if self.folder.resolve() in Path(file).resolve().parents), None)

@@ -443,10 +443,10 @@ def check_text(path: str, read: ReadOptions | None) -> None:
     """
     refuse_ids(path)
     if Path(path).exists():
-        from slmtok.cli.files import text_files
+        from slmtok.cli.files import identified_files
         from slmtok.options import ReadOptions
 
-        text_files([path], read or ReadOptions())
+        identified_files([path], read or ReadOptions())
 
 
 def open_ids_or_text(

@@ -24,14 +24,14 @@ from slmmodel.data.source import Shard, delimiters_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 from slmtok import corpus as corpora
-from slmtok.cli.files import text_files
+from slmtok.cli.files import identified_files
 from slmtok.corpus import STDIN, Batch, Position, Sources, format_of, read
 from slmtok.corpus.arrow import check_columns
 from slmtok.corpus.batches import START
 from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MalformedRecord
 from slmtok.options import ReadOptions, option_specs
-from slmtok.shards.plan import refuse_pipes, source_names, sources
+from slmtok.shards.plan import source_names, sources
 from slmtok.shards.split import MANY_DOCUMENTS, Split, by_lengths, measure
 from slmtok.shards.writer import digest_sum
 
@@ -65,10 +65,9 @@ class Corpus:
         self.is_uncut = False
         """Whether `split` has found that the separator occurs nowhere."""
         self.paths, self.name = paths, ", ".join(paths)
-        refuse_pipes(paths)
         for path in paths:
             refuse_ids(path)
-        self.sources = Sources(text_files(paths, self.options)) if texts is None else Sources()
+        self.sources = Sources(identified_files(paths, self.options)) if texts is None else Sources()
         if parquet := [path for path in self.sources if format_of(path, self.options).name == "parquet"]:
             check_columns(parquet, self.options)
         if STDIN in self.sources:

@@ -356,6 +356,17 @@ def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     return found
 
 
+def identified_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
+    """As `text_files`, for a command that identifies its sources before it reads them.
+
+    Raises `OptionError` for a pipe.
+    """
+    from slmtok.shards.plan import refuse_pipes
+
+    refuse_pipes(corpus)
+    return text_files(corpus, read)
+
+
 def require_bytes(number: int, on: Sequence[str]) -> None:
     """Raises `CorpusTooSmall` for a text without a byte, which was read by `read_documents`."""
     if not number:

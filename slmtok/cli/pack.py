@@ -15,8 +15,8 @@ from slmtok.cli.files import (
     check_is_folder_name,
     check_placeholders,
     dry_run_outcome,
+    identified_files,
     names_tokenizer,
-    text_files,
 )
 from slmtok.cli.options import (
     TOKENIZER,
@@ -41,7 +41,6 @@ from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
 from slmtok.path_arguments import free_name
 from slmtok.shards.notes import uncut_notes
-from slmtok.shards.plan import refuse_pipes
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -107,10 +106,9 @@ def pack(
     check_placeholders(output, "{name}")
     check_is_folder_name(output)
     _refuse_listed_tokenizers(corpus, tokenizers, output)
-    refuse_pipes(corpus)
     inside = _output_in_corpus(corpus, output, options)
     try:
-        files = text_files(corpus, options)
+        files = identified_files(corpus, options)
     except SlmtokError as error:
         if inside is not None:
             _leave_output_out(error, inside)

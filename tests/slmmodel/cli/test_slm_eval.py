@@ -76,6 +76,8 @@ def test_a_pipe_is_named_as_what_it_is(slm, text_run):
     ran = slm("eval", text_run, "--on", "pipe", code=2)
     assert "'pipe' is a pipe or a device, which can be read only once" in ran.err
     assert "name - in the place of pipe" in ran.err and "slmtok pack" not in ran.err
+    for line in (("ablate", "--text", "pipe", "--vocabs", "300,400", "-o", "new"), ("demo", "pipe", "-o", "new")):
+        assert "'pipe' is a pipe or a device, which can be read only once" in slm(*line, code=2).err
     ran = slm("doctor", "pipe", code=2)
     assert "'pipe' is a pipe or a device, not a run, packed data or a tokenizer" in ran.err
 
