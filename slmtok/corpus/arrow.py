@@ -165,20 +165,20 @@ def _check_file(file: Any, template: Template, kinds: Mapping[str, object], path
 
 def _check_nulls(file: Any, template: Template, path: str) -> None:
     """Raises `MalformedRecord` for a field that is null in every row: without such rows the file has no text."""
-    kinds = _largest_first(file, _kinds(file.schema_arrow, template, path))
     for name in template.fields:
         if _is_null(file, name):
+            kinds = _largest_first(file, _kinds(file.schema_arrow, template, path))
             held = {each: 0 if _is_null(file, each) else example for each, example in _examples(kinds).items()}
             raise located(template.missing(name, held, f"every value of the column {name!r} is null", "columns"), path)
 
 
 def _is_null(file: Any, name: str) -> bool:
     """Whether all values of a column are null; False where the footer does not say, and for a nested column."""
-    groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
-    first = (groups[0].column(at) for at in range(groups[0].num_columns)) if groups else ()
-    index = next((at for at, column in enumerate(first) if column.path_in_schema == name), None)
-    if index is None:
+    index = {file.schema.column(at).path: at for at in range(len(file.schema.names))}.get(name)
+    if index is None or not file.num_row_groups:
         return False
+    # One group with a value decides.
+    groups = map(file.metadata.row_group, range(file.num_row_groups))
     found = ((group.column(index).statistics, group.num_rows) for group in groups)
     return all(each is not None and each.has_null_count and each.null_count == rows > 0 for each, rows in found)
 
