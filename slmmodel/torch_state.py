@@ -57,6 +57,6 @@ def kept_torch_state() -> Iterator[None]:
 
 
 def _autocast_nesting() -> int:
-    """Autocasts that are entered, also those that are not enabled."""
+    """The depth to which autocasts are nested, enabled or not."""
     torch.autocast_increment_nesting()
     return torch.autocast_decrement_nesting()

@@ -193,7 +193,7 @@ def _other_reading(shards: Shards, read: ReadOptions, output: str, n_bytes: int)
 
 
 def _differences(packed: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[list[Setting], list[Setting]]:
-    """The options of reading that were given only when the data were packed, and those that are given only now."""
+    """The options of reading given only when the data were packed, and the options given only now."""
     plain = ReadOptions().read_record()
     missing: list[Setting] = []
     extra: list[Setting] = []

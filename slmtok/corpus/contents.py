@@ -599,7 +599,7 @@ def leave_out_all(paths: Sequence[str], options: ReadOptions, globs: Sequence[st
 def _leave_out_all(
     found: Mapping[str, Content], paths: Sequence[str], options: ReadOptions, globs: Sequence[str] = ()
 ) -> tuple[str | Setting, ...]:
-    """The same for the files that were found. Of those that can be read otherwise, it says how."""
+    """`leave_out_all` for the files in `found`. For a file that an option can read, the fix names the option."""
     left_out = {path: content for path, content in found.items() if _is_left_out(content)}
     others = {path: content for path, content in found.items() if path not in left_out}
     globs = [*globs, *_globs_of(left_out, paths)]

@@ -245,7 +245,7 @@ def given_before(
 ) -> tuple[str | Setting, ...]:
     """`, with separator='x' as before`: the options that an earlier run set, and this one leaves at their defaults.
 
-    Only those that the sources of this run take, together with its own options: the earlier one may have read others.
+    The sources of this run must take each option beside its own options: the earlier run may have read other files.
     """
     before, now = _options(found), _options(wanted)
     kept: list[str | Setting] = []

@@ -65,7 +65,7 @@ def inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _call(fix: str, given: dict[str, Any]) -> str:
-    """The call that the fix is, or has options of, in the place of those that are wrong."""
+    """The fix as a call: it is one, or it replaces wrong options of the call."""
     code = re.split(r"; (?:without |max_new_tokens |for )", fix)[0]
     if ".generate(" in code:
         # A call of a text run opens it, which this run has been.
