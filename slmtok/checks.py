@@ -45,11 +45,12 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
         number = None
     if number is None:
         meant = integer_meant(value) or _end_meant(value)
+        remark: tuple[str, ...] = ()
         if meant is None or not min <= meant <= max:
-            meant = 0 if name == "threads" else example or (min if min > 1 else 1)
+            meant, remark = 0 if name == "threads" else example or (min if min > 1 else 1), (", for instance",)
         raise WrongType(
             (_mention(name), f" must be an integer, not {type(value).__name__} {value!r}"),
-            fix=(_mention(name, meant),),
+            fix=(_mention(name, meant), *remark),
             option=name,
         )
     if not min <= number <= max:

@@ -175,6 +175,9 @@ def test_a_size_given_as_text_suggests_the_number() -> None:
     with pytest.raises(errors.WrongType) as caught:
         slmtok.train(slmtok.Texts(["a"]), vocab_size="300")  # type: ignore[arg-type]
     assert str(caught.value) == "vocab_size must be an integer, not str '300'\n  fix:   vocab_size=300"
+    with pytest.raises(errors.WrongType, match="not str 'many'") as caught:
+        slmtok.train(slmtok.Texts(["a"]), vocab_size="many")  # type: ignore[arg-type]
+    assert str(caught.value.fix) == "vocab_size=8192, for instance"
 
 
 def test_names_and_other_regexes_are_accepted() -> None:
