@@ -82,11 +82,15 @@ def _missing_column(
             fact,
             where=where,
             limit=f"a table has as many columns in each row, and these rows have {widths[0]} to {widths[-1]}",
-            fix=(Setting("format", "text"), ", if it is plain text; in a table, quote values with commas"),
+            fix=(
+                Setting("format", "text"),
+                ", if it is plain text; in a table, repair rows of another width; in .csv, quote values with commas",
+            ),
         )
     at = names.index(meant) if meant else longest_column(following or [names])
     number = Setting("text_key", str(at + 1))
-    by_number = ("; where the first row is text too, its number: ", number)
+    plain = ("; for plain text, ", Setting("format", "text")) if len(names) == 1 else ()
+    by_number = ("; where the first row is text too, its number: ", number, *plain)
     longest = None
     if following and not meant and all(_is_number(cell) for row in following for cell in row):
         fix: Message = (
@@ -105,7 +109,7 @@ def _missing_column(
     elif not meant and (prompts := template.of_prompts(names)):
         fix = (*prompts, *by_number)
     elif following and not meant and not are_names(names):
-        fix, longest = (number,), f"column {at + 1} has the longest values"
+        fix, longest = (number, *plain), f"column {at + 1} has the longest values"
     elif following or meant:
         fix = (Setting("text_key", names[at]), *by_number)
         longest = None if meant else f"{names[at]!r} has the longest values"

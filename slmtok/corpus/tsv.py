@@ -69,8 +69,9 @@ class _Parser:
             names = _columns(line, number)
             if names is not None:
                 where = f"{self._source}, line {number:,}"
-                self._refuse_comments(names, lines, where)
-                return number, self._header_of(names, where, lines)
+                following, behind = tee(lines)
+                self._refuse_comments(names, following, where)
+                return number, self._header_of(names, where, behind)
         return None
 
     def _header_of(self, names: list[bytes], where: str, lines: Iterable[tuple[int, bytes]]) -> Header:

@@ -274,3 +274,14 @@ def test_prose_in_a_file_that_is_named_as_a_table_is_text(slmtok, first: str) ->
     assert fix == "--format text" and condition.startswith("if it is plain text")
     result = slmtok("count", "a.csv", *fix.split(), "-o", "x", "--json").json["result"]
     assert result["bytes"] == Path("a.csv").stat().st_size
+
+
+def test_prose_in_a_table_of_one_column(slmtok) -> None:
+    """Nothing divides its lines; a tab in the second one does."""
+    first = "On an evening of August Mateo was allowed to stay with Grandad for the night."
+    for name in ("a.tsv", "a.csv"):
+        Path(name).write_text(f"{first}\n\nIt was dark.\nHe ran.\n")
+        assert fix_of(slmtok("count", name, "-o", "x")) == "--text-key 1; for plain text, --format text"
+    Path("a.tsv").write_text("Chapter One\nIt was\tdark.\nHe ran.\n")
+    ran = slmtok("count", "a.tsv", "-o", "x")
+    assert "these rows have 1 to 2\n" in ran.err and fix_of(ran).startswith("--format text, if it is plain text; ")
