@@ -103,6 +103,9 @@ def _with_free_names(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _check_line(error: Any, line: str, program: Program, given: Sequence[str], *others: Program) -> None:
     """Changes the fix of an error, which is `line`, as `check_fix`."""
+    if "$(cat " in line:
+        # A list of files, which a near line would read as text.
+        return
     if near := next(_near_lines(given, program), None) or _as_argument(given, program, is_only=not _says_little(line)):
         error.fix = shlex.join([program.name, *near])
         return

@@ -31,6 +31,8 @@ _MAX_FILES, _HEAD_BYTES = 256, 1 << 16
 """Of a corpus with unusual characters, what is looked at for the ends of its lines."""
 _DIVIDED = re.compile(r"[\s*?\[\\]")
 """Characters of a name with which the shell makes another word of it, or several."""
+_MAX_XARGS_CHARS = 1 << 14
+"""Of the names of files that are given to `xargs`, which runs a command several times for more than it takes at once."""
 
 
 def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
@@ -362,6 +364,14 @@ def line_of_named_list(path: str, others: Sequence[str], context: click.Context)
     return _line_of_list(path, path, is_first=True, given=[path, *others], context=context)
 
 
+def list_as_words(path: str) -> str | None:
+    """What the shell replaces by the names that a file lists; None for another file, and for names that it divides."""
+    from slmtok.corpus.contents import names_of_files
+
+    names = names_of_files(path) if Path(path).is_file() else []
+    return f"$(cat {shlex.quote(path)})" if names and not any(map(_DIVIDED.search, names)) else None
+
+
 def _line_of_list(
     path: str,
     word: str,
@@ -372,16 +382,23 @@ def _line_of_list(
 ) -> str:
     """The command that reads the files which `path` lists, in the place of `word` among its arguments.
 
-    Standard input is listed by a command that the user knows.
+    Standard input is listed by a command that the user knows. Names that the shell divides are given to `xargs`.
     """
     from slmtok.corpus.contents import names_of_files
 
     context = context or click.get_current_context(silent=True)
     given = list(context.meta.get("arguments", ())) if given is None and context else given or []
-    if context is None or given.count(word) != 1 or any(map(_DIVIDED.search, names_of_files(path))):
+    names = names_of_files(path)
+    is_divided = any(map(_DIVIDED.search, names))
+    if context is None or given.count(word) != 1 or (is_divided and sum(map(len, names)) > _MAX_XARGS_CHARS):
         return f"name the files that {'stdin' if path == '-' else path} lists"
     force = again_with("").endswith("--force") and "--force" not in given and not is_first
     words = [*(_LIST if each == word else each for each in given), *["--force"] * force]
+    if is_divided:
+        words.remove(_LIST)
+        source, begin = ("", "COMMAND | ") if path == "-" else (f" < {shlex.quote(path)}", "")
+        command = shlex.join([*context.command_path.split(), *words])
+        return rf"{begin}tr '\n' '\0'{source} | xargs -0 {command}"
     return shlex.join([*context.command_path.split(), *words]).replace(
         _LIST, "$(COMMAND)" if path == "-" else f"$(cat {shlex.quote(path)})"
     )

@@ -458,8 +458,10 @@ _CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--tex
 
 def _corpus_words(option: str, value: str | None) -> list[str]:
     """The value of an option for the corpus as arguments: a list of files, or the name of a data set."""
+    from slmtok.cli.corpus_notes import list_as_words
+
     if value is None or os.path.exists(value):  # noqa: PTH110
-        return [value or "CORPUS"]
+        return [(value and list_as_words(value)) or value or "CORPUS"]
     parts = value.split(",")
     if len(parts) > 1 and any(map(os.path.exists, parts)):
         return parts
@@ -486,7 +488,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     if len(unknown) < (1 if whole or combined else least) or (left_out and len(unknown) < len(left_out) + 2):
         return None
     words: list[str] = []
-    each_other, expanded = "", list[str]()
+    each_other, expanded = "", dict[str, str]()
     rest = enumerate(arguments)
     for at, word in rest:
         flag, equals, _ = word.partition("=")
@@ -507,7 +509,9 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
         if value is not None and not equals and ours != f"use {near}":
             next(rest)
         if flag in _CORPUS_OPTIONS and takes_corpus(command):
-            words += _corpus_words(flag, value)
+            corpus = _corpus_words(flag, value)
+            words += corpus
+            expanded |= {word: word for word in corpus if word.startswith("$(")}
             continue
         argument = ours.partition(f": {where} ")[2]
         if argument or ours.startswith("use -"):
@@ -515,15 +519,15 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             is_named = argument in map(shlex.quote, words)
             taken = [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
             words += taken
-            expanded += [word for word in taken if word.startswith("$(")]
+            expanded |= {word: f'"{word}"' for word in taken if word.startswith("$(")}
             each_other = each_other or "".join(_EACH_OTHER.findall(ours))
         elif not ours.startswith("leave it out") or len(unknown) < least:
             # What a single option is left out for is said.
             return None
     line: str = whole(None, words) if whole else command_line(context, words)
-    for word in expanded:
+    for word, written in expanded.items():
         # The shell expands it, which it does not within single quotes.
-        line = line.replace(shlex.quote(word), f'"{word}"')
+        line = line.replace(shlex.quote(word), written)
     return line + each_other + remark
 
 

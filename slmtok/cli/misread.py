@@ -400,7 +400,9 @@ def _divide_names(ctx: click.Context, args: Sequence[str]) -> list[str]:
     for before, word in pairwise(["", *args]):
         option = options.get(before)
         flag = before if option and not option.is_flag else ""
-        names = _joined_names(word) if not flag or (option and option.multiple) else []
+        # An unknown option is an error of its own, which divides its value.
+        is_value = bool(flag) or (option is None and before.startswith("--") and len(before) > len("--"))
+        names = _joined_names(word) if not is_value or (option and option.multiple) else []
         given += [part for each in names or [word] for part in ((flag, each) if flag else (each,))][bool(flag) :]
         wrong += [(flag, word, len(names))] if names else []
     if not any(flag for flag, _, _ in wrong) and taken in ([], [1]):

@@ -106,8 +106,12 @@ def test_a_list_of_files_is_no_corpus(slmtok) -> None:
         Path(name).write_text(SENTENCE * 40)
     Path("files.txt").write_text("a.txt\nb.txt\n")
     line = "slmtok train $(cat files.txt) --vocab 290 -o new.json"
-    for given in ("files.txt", "@files.txt", "--files-from files.txt", "--file-list=files.txt"):
+    for given in ("files.txt", "@files.txt", "--files-from files.txt", "--file-list=files.txt", "--input files.txt"):
         assert fix_of_line(slmtok, f"train {given} --vocab 290 -o new.json") == line
+    for given in ("files.txt", "a.txt,b.txt"):
+        fix = fix_of_line(slmtok, f"train --input {given} --vocab_size 290 --model_prefix new")
+        named = "$(cat files.txt)" if given == "files.txt" else "a.txt b.txt"
+        assert fix == f"slmtok train {named} --vocab_size 290 -o new.json"
     ran = slmtok("train", "files.txt", "--vocab", "272", "-o", "new.json")
     note = "note: the lines of files.txt are names of files, and these names were read as text; "
     assert note + "slmtok train $(cat files.txt) --vocab 272 -o new.json --force\n" in ran.err
@@ -117,6 +121,12 @@ def test_a_list_of_files_is_no_corpus(slmtok) -> None:
     assert f"{note}slmtok train $(COMMAND) --vocab 272 -o more.json --force\n" in ran.err
     Path("a b.txt").write_text(SENTENCE)
     Path("files.txt").write_text("a.txt\na b.txt\n")
+    fix = fix_of_line(slmtok, "count @files.txt -o y.counts")
+    assert fix == r"tr '\n' '\0' < files.txt | xargs -0 slmtok count -o y.counts"
+    names = subprocess.run(fix.partition(" | ")[0], shell=True, check=True, capture_output=True).stdout
+    assert slmtok("count", "-o", "y.counts", *names.decode().rstrip("\0").split("\0")).code == 0
+    assert "COMMAND | tr " in slmtok("count", "-", "-o", "z.counts", stdin=b"a.txt\na b.txt\n").err
+    Path("files.txt").write_text("a.txt\na b.txt\n" * 2000)
     assert fix_of_line(slmtok, "count @files.txt -o y.counts") == "name the files that files.txt lists"
     Path("files.txt").write_text("a.txt\nno file\n")
     assert "names of files" not in slmtok("count", "files.txt", "-o", "y.counts").err
