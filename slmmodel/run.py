@@ -447,8 +447,14 @@ def _as_mapping(settings: object) -> str:
         name, _, value = each.partition("=") if isinstance(each, str) else ("", "", "")
         pairs += joined_settings(name, value) or ([(name, value)] if isinstance(each, str) else [each])
     # Of a dataclass, a namespace of argparse, or a class.
-    attributes = {name: each for name, each in getattr(settings, "__dict__", {}).items() if name[0] != "_"}
-    attributes = {name: each for name, each in attributes.items() if each is not None and not callable(each)}
+    kinds = getattr(settings, "__mro__", type(settings).__mro__)
+    attributes = {name: each for kind in reversed(kinds) for name, each in vars(kind).items()}
+    attributes |= getattr(settings, "__dict__", {})
+    attributes = {
+        name: each
+        for name, each in attributes.items()
+        if name[0] != "_" and each is not None and not (callable(each) or hasattr(each, "__get__"))
+    }
     if attributes and is_literal(attributes):
         return f"settings={attributes}"
     if not pairs or not all(isinstance(each, Sequence) and len(each) == 2 and all(each) for each in pairs):

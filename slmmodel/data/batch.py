@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints, Packing, Spans, check_choice
 from slmmodel.data.source import DocumentBlock
-from slmmodel.errors import CorruptFile
+from slmmodel.errors import CorruptFile, WrongType
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -69,6 +69,10 @@ class Batch:
         if device.type == "cpu":
             return self
         return replace(self, **{name: getattr(self, name).to(device, non_blocking=True) for name in TENSORS})
+
+    def __iter__(self) -> NoReturn:
+        # Without it, `x, y = batch` would ask `__getitem__` for the sequences 0, 1, 2, ...
+        raise WrongType("a Batch is no pair of tensors", fix="x, y = batch.ids, batch.targets")
 
     def __getitem__(self, rows: slice) -> Batch:
         """Some of the sequences."""

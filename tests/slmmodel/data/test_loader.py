@@ -16,7 +16,7 @@ from slmmodel.data.loader import Cursor, Loader  # noqa: E402
 from slmmodel.data.order import permute  # noqa: E402
 from slmmodel.data.source import ArraySource, NoSuchBlockError  # noqa: E402
 from slmmodel.data.strategies import make_packing  # noqa: E402
-from slmmodel.errors import InvalidConfig, UnknownName  # noqa: E402
+from slmmodel.errors import InvalidConfig, UnknownName, WrongType  # noqa: E402
 
 VOCAB = made.vocab()
 SIZES = [5, 0, 40, 1, 7, 12, 3, 90]
@@ -41,6 +41,8 @@ def test_a_batch_by_hand() -> None:
         tensor.dtype for tensor in (batch.ids, batch.targets, batch.target_mask, batch.document_ids, batch.position_ids)
     ]
     assert kinds == [torch.int64, torch.int64, torch.bool, torch.int32, torch.int64]
+    with pytest.raises(WrongType, match=r"x, y = batch\.ids, batch\.targets"):
+        _, _ = batch
 
 
 def test_ways_to_count_positions() -> None:
