@@ -332,6 +332,7 @@ def _tokenizer_of(run: RunFolder, tokenizer: Tokenizer | str | os.PathLike[str] 
 def _check_tokenizer(tokenizer: object) -> str:
     """The path of a tokenizer. Raises `WrongType`, for one of another library with the way to a file."""
     from slmtok import Tokenizer
+    from slmtok.formats.tiktoken import refuse_encoding
 
     folder = getattr(tokenizer, "name_or_path", None)
     if isinstance(getattr(tokenizer, "tokenizer", None), Tokenizer):
@@ -343,6 +344,7 @@ def _check_tokenizer(tokenizer: object) -> str:
     elif hasattr(tokenizer, "to_str") and hasattr(tokenizer, "save"):
         fix = "tokenizer.save('tokenizer.json'), then tokenizer='tokenizer.json'"
     else:
+        refuse_encoding(tokenizer)
         return check_path("tokenizer", tokenizer)
     kind = type(tokenizer).__name__
     raise WrongType(f"tokenizer is a {kind} of another library", limit="a slmtok.Tokenizer, or a path", fix=fix)

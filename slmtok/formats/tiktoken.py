@@ -39,7 +39,7 @@ from slmtok.errors import (
     suggestion,
     unknown_name,
 )
-from slmtok.files import read_limited
+from slmtok.files import free_name, read_limited
 from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, has_own_ids, is_own, own_vocabulary
 from slmtok.json_files import corrupt, parse
@@ -183,7 +183,12 @@ def refuse_encoding(value: object) -> None:
     if type(value).__name__ != "Encoding":
         return
     name = getattr(value, "name", None)
-    fix = "slmtok.from_tiktoken(path, pattern=enc._pat_str, specials=enc._special_tokens), of its file of ranks"
+    file = free_name("enc.tiktoken")
+    lines = "base64.b64encode(token).decode() + f' {rank}\\n' for token, rank in enc._mergeable_ranks.items()"
+    fix = (
+        f"import base64, pathlib; pathlib.Path({file!r}).write_text(''.join({lines})); "
+        f"tok = slmtok.from_tiktoken({file!r}, pattern=enc._pat_str, specials=enc._special_tokens)"
+    )
     if name in ENCODINGS:
         fix = f"slmtok.from_tiktoken({name!r})"
     elif type(value).__module__.startswith("slmtok."):

@@ -83,11 +83,7 @@ def pack(
     `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents, of a `separator` that
     occurs nowhere, of bytes that are not UTF-8, of records left out and of `domains` without a file.
     """
-    _check_tokenizer(corpus, tokenizer, out, keywords | ({"force": True} if force else {}), options)
-    if not isinstance(corpus, (str, os.PathLike, list, tuple)):
-        fix = _call_of_texts(corpus, out, options, keywords, force=force) + _IN_MEMORY
-        raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=_PATHS, fix=fix, option="corpus")
-    given, options = options, build_options(PackOptions, options, keywords)
+    given, options = options, _checked_options(corpus, tokenizer, out, options, keywords, force=force)
     out, layout = Path(check_path(out)), LAYOUTS[options.output_format]
     check_output_name(os.fspath(out))
     _check_folder_name(os.fspath(out))
@@ -142,6 +138,29 @@ def _check_folder_name(out: str) -> None:
             fix=f"out={folder_name!r}",
             option="out",
         )
+
+
+def _checked_options(
+    corpus: Any, tokenizer: object, out: object, options: PackOptions | None, keywords: dict[str, Any], *, force: bool
+) -> PackOptions:
+    """The options of a call. Raises `OptionError`, and `WrongType` for other arguments.
+
+    A file that `val` names is to be in the corpus too: the fix is that call.
+    """
+    written = keywords | ({"force": True} if force else {})
+    try:
+        _check_tokenizer(corpus, tokenizer, out, written, options)
+        if not isinstance(corpus, (str, os.PathLike, list, tuple)):
+            fix = _call_of_texts(corpus, out, options, keywords, force=force) + _IN_MEMORY
+            raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=_PATHS, fix=fix, option="corpus")
+        return build_options(PackOptions, options, keywords)
+    except OptionError as error:
+        path = error.fields.get("validation_file")
+        if isinstance(path, str) and os.path.exists(path):  # noqa: PTH110
+            files = [*(corpus if isinstance(corpus, (list, tuple)) else [corpus]), path]
+            changed = {**written, "out": out, "val": f"files:{path}"}
+            error.fix = pack_meant([files, tokenizer], changed, options) or error.parts["fix"]
+        raise
 
 
 def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: dict[str, Any], options: object) -> None:

@@ -425,6 +425,19 @@ class ForeignConfig:
     dropout: float | None = None
 
 
+class PlainConfig:
+    """A configuration whose values are those of its class."""
+
+    n_layer, n_embd, dropout = 2, 64, None
+
+    def rate(self) -> float:
+        return 0.1
+
+    @property
+    def n_head(self) -> int:
+        return 4
+
+
 IDS = np.array([[1, 40]])
 ROWS = [[1, 40]]
 SCHEDULES = "wsd, cosine, linear or const"
@@ -467,6 +480,8 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("app.train('data', fp16=True, seed=1)", "settings={'run.precision': 'fp16'}"),
         ("app.train('data', preset={'n_layers': 2})", "settings={'model.n_layers': 2}"),
         ("app.train('data', settings=ForeignConfig())", "settings={'n_layer': 2, 'n_embd': 64}"),
+        ("app.train('data', settings=PlainConfig())", "settings={'n_layer': 2, 'n_embd': 64}"),
+        ("app.train('data', settings=PlainConfig)", "settings={'n_layer': 2, 'n_embd': 64}"),
         ("app.train('data', settings=[1])", "settings={NAME: VALUE}; slm config in a shell lists the names"),
         ("app.train('text.txt', tokenizer=tok, reading='\\n\\n')", "reading={'separator': '\\n\\n'}"),
         ("app.train('text.txt', tokenizer=tok, reading=3)", "reading={NAME: VALUE}, options by their names"),
@@ -531,3 +546,9 @@ def test_ids_are_no_path(inside: Path) -> None:
     ids: Any = slmtok.load("data").encode(TEXT)
     fix = fix_of(lambda: open_source(ids, "train"))
     assert fix.startswith("import json, numpy") and fix.endswith("path='ids.npy'")
+
+
+def test_an_encoding_of_tiktoken_is_no_tokenizer(inside: Path) -> None:
+    encoding = type("Encoding", (), {"name": "own"})()
+    fix = fix_of(lambda: app.train("text.txt", tokenizer=encoding), slmtok.errors.WrongType)
+    assert "tok = slmtok.from_tiktoken('enc.tiktoken', " in fix

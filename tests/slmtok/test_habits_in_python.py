@@ -52,7 +52,7 @@ def fix_of(call) -> str | None:
         (lambda tok: slmtok.train("corpus.txt", specials=["<pad>"]), "special={'pad': '<pad>'}"),
         (lambda tok: slmtok.train("corpus.txt", vocab_size="32k"), "vocab_size=32000"),
         (lambda tok: slmtok.train("corpus.txt", vocab_size="1_000"), "vocab_size=1000"),
-        (lambda tok: slmtok.train("corpus.txt", vocab_size="20MB"), "vocab_size=8192"),
+        (lambda tok: slmtok.train("corpus.txt", vocab_size="20MB"), "vocab_size=8192, for instance"),
         (lambda tok: slmtok.train("corpus.txt", pattern=re.compile("[a-z]+")), "pattern='[a-z]+'"),
         (lambda tok: slmtok.pack("corpus.txt", tok, "data", overwrite=True), "force=True"),
         (lambda tok: tok("a"), "tok.encode(text), or slmtok.compat.as_hf(tok), which is called as in transformers"),
@@ -175,10 +175,6 @@ class Encoding:
         ),
         (lambda tok: slmtok.load(Encoding("gpt2")), "slmtok.from_tiktoken('gpt2')"),
         (lambda tok: slmtok.from_tiktoken(Encoding("gpt2")), "slmtok.from_tiktoken('gpt2')"),
-        (
-            lambda tok: slmtok.from_tiktoken(Encoding("own")),
-            "slmtok.from_tiktoken(path, pattern=enc._pat_str, specials=enc._special_tokens), of its file of ranks",
-        ),
         (lambda tok: slmtok.load(as_tiktoken(tok)), "the tokenizer that as_tiktoken was called with"),
         (lambda tok: slmtok.load(5), "the path of the file, as a str or a Path"),
         (lambda tok: tok.save(None), "the path of the file, as a str or a Path"),
@@ -212,6 +208,31 @@ def test_an_object_in_place_of_a_value_gives_what_it_tells(call, fix, bpe, tmp_p
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("\n".join(TEXTS))
     assert fix_of(lambda: call(bpe)) == fix
+
+
+@pytest.mark.parametrize(
+    "call", [slmtok.load, slmtok.from_tiktoken, lambda encoding: slmtok.pack("a.txt", encoding, "data")]
+)
+def test_an_encoding_in_memory_becomes_a_tokenizer_by_its_ranks(call, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    enc = Encoding("own")
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
+    vars(enc).update(_mergeable_ranks=ranks, _pat_str=r"\w+|\W", _special_tokens={"<|end|>": 257})
+    given = {"enc": enc, "slmtok": slmtok}
+    exec(fix_of(lambda: call(enc)), given)
+    assert given["tok"].encode_list("ab c") == [256, 32, 99]
+
+
+def test_a_file_for_validation_is_in_the_corpus_too(bpe, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        Path(name).write_text(f"{name}\n" * 9)
+    bpe.save("tok.json")
+    meant = "slmtok.pack(['a.txt', 'b.txt'], {}, 'data', val='files:b.txt', bos=True)"
+    opened = "slmtok.load('tok.json')"
+    for tok, shown in ((bpe, "tok"), ("tok.json", opened)):
+        assert fix_of(lambda tok=tok: slmtok.pack("a.txt", tok, "data", val="b.txt", bos=True)) == meant.format(shown)
+    assert eval(meant.format(opened)).manifest["splits"]["val"]["docs"] == 1
 
 
 def test_the_fix_for_an_open_output_replaces_it(bpe, tmp_path, monkeypatch) -> None:
