@@ -32,8 +32,12 @@ MAX_THREADS = 1024
 """More than the cores of a machine; the system may refuse to start thousands of threads."""
 
 
-def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example: int | None = None) -> int:
-    """`value` as an int from `min` to `max`; `name` is the option or what else it is, `example` a valid value.
+def check_int(
+    name: str, value: object, min: int = 0, max: int = U64, *, example: int | None = None, remark: str = ""
+) -> int:
+    """`value` as an int from `min` to `max`; `name` is the option or what else it is.
+
+    example: a valid value. remark: stands behind it in a fix.
 
     Takes whatever Python takes for an index (`int`, numpy's integers), but neither `bool` nor `float`.
 
@@ -45,12 +49,12 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
         number = None
     if number is None:
         meant = integer_meant(value) or _end_meant(value)
-        remark: tuple[str, ...] = ()
-        if meant is None or not min <= meant <= max:
-            meant, remark = 0 if name == "threads" else example or (min if min > 1 else 1), (", for instance",)
+        is_meant = meant is not None and min <= meant <= max
+        if meant is None or not is_meant:
+            meant = 0 if name == "threads" else example or (min if min > 1 else 1)
         raise WrongType(
             (_mention(name), f" must be an integer, not {type(value).__name__} {value!r}"),
-            fix=(_mention(name, meant), *remark),
+            fix=(_mention(name, meant), *[remark] * bool(remark and not is_meant)),
             option=name,
         )
     if not min <= number <= max:

@@ -152,14 +152,17 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         return value
     if int in kinds:
         low = 0 if spec.min is None else int(spec.min)
-        example = _spelled(value, spec) or (spec.default if isinstance(spec.default, int) else spec.example)
+        spelled = _spelled(value, spec)
+        example = spelled or (spec.default if isinstance(spec.default, int) else spec.example)
         number = scalar(value)
         if isinstance(number, float) and number.is_integer():
             value = int(number)  # 1e6, as flags take it
         if type(value) is int and value == 0 < low and not name.startswith("min_"):  # meant as no limit
             fix, zero = ("leave it out, or ", Setting(name, example or low)), (Setting(name, 0), " is out of range")
             raise OptionError(zero, limit=f"{low} or more", fix=fix, option=name, value=0)
-        return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)
+        remark = "" if spelled or name == "threads" else ", for instance"
+        limits = (low,) if spec.max is None else (low, int(spec.max))
+        return check_int(name, value, *limits, example=example, remark=remark)
     if os.PathLike[str] in kinds:
         return values.check_folder(name, value)
     if kinds in ((str,), (str, type(None))):
