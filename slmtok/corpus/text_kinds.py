@@ -118,6 +118,10 @@ _CELLS_OF_NOTEBOOK = _python(
     'for sheet in book.get("worksheets", [book]) for cell in sheet.get("cells", [])]'
 )
 """Notebooks before version 4 have sheets, and the text of code as its input."""
+_TEXTS_OF_TWEETS = _python(
+    'import json, sys; rows = json.loads(sys.stdin.buffer.read().partition(b"=")[2].strip().rstrip(b";")); '
+    '[print(json.dumps({"text": row["tweet"]["full_text"]})) for row in rows]'
+)
 _LINES_OF_SUBTITLES = (
     r"/^\W*[0-9]+\r?$/{N; / --> /d;}; / --> /d; s/\r//g; s/<\/?[a-zA-Z0-9][^<>]*>//g; s/\{\\[^}]*\}//g"
 )
@@ -187,6 +191,14 @@ RTF, WORD, OPEN_DOCUMENT = (
 """They are refused as no text."""
 KINDS = (
     *_MARKUP,
+    Kind(
+        "an export of tweets",
+        "keys",
+        re.compile(rb'window\.YTD\.tweets?\.\w+\s*=\s*\[\s*\{\s*"tweet"(?=.*"full_text")', re.DOTALL),
+        _TEXTS_OF_TWEETS,
+        ".jsonl",
+        in_utf_8="",
+    ),
     Kind(
         "JSON in JavaScript",
         "keys",

@@ -93,15 +93,26 @@ def test_subtitles_in_two_encodings_are_made_to_text_by_one_command(slmtok) -> N
 
 
 def test_json_in_javascript_is_made_to_records(slmtok) -> None:
-    rows = [{"tweet": {"id": str(n), "full_text": f"{SENTENCE} {n}"}} for n in range(9)]
-    Path("tweets.js").write_text(f"window.YTD.tweets.part0 = {json.dumps(rows, indent=2)};\n")
-    command, named = command_in(slmtok("count", "tweets.js", "-o", "x").err, "its keys were read as text; ")
+    rows = [{"like": {"id": str(n), "fullText": f"{SENTENCE} {n}"}} for n in range(9)]
+    Path("like.js").write_text(f"window.YTD.like.part0 = {json.dumps(rows, indent=2)};\n")
+    command, named = command_in(slmtok("count", "like.js", "-o", "x").err, "its keys were read as text; ")
     run(command)
-    assert (command.endswith(" > tweets-text.json"), named) == (True, "it")
-    command, _ = command_in(slmtok("count", "tweets-text.json", "-o", "y").err, "  fix:   ")
+    assert (command.endswith(" > like-text.json"), named) == (True, "it")
+    command, _ = command_in(slmtok("count", "like-text.json", "-o", "y").err, "  fix:   ")
     run(command)
     (made,) = Path().glob("*.jsonl")
     assert [json.loads(line)["text"] for line in made.read_text().splitlines()] == [f"{SENTENCE} {n}" for n in range(9)]
+
+
+def test_tweets_are_made_to_records_by_one_command(slmtok) -> None:
+    texts = [f"{SENTENCE} \u00e9 {n}" for n in range(9)]
+    rows = [{"tweet": {"id": "1", "full_text": text}} for text in texts]
+    Path("tweets.js").write_text(f"window.YTD.tweets.part0 = {json.dumps(rows, indent=2, ensure_ascii=False)}")
+    command, named = command_in(slmtok("count", "tweets.js", "-o", "x").err, "its keys were read as text; ")
+    run(command)
+    assert named == "it"
+    assert [json.loads(line)["text"] for line in Path("tweets-text.jsonl").read_text().splitlines()] == texts
+    assert slmtok("count", "tweets-text.jsonl", "-o", "y", "--json").json["result"]["documents"] == len(texts)
 
 
 @pytest.mark.parametrize("value", ["xml", "rss", "html"])
