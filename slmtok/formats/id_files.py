@@ -390,10 +390,9 @@ class _Line:
             return self._parts[0]
         return np.concatenate(self._parts) if self._parts else np.empty(0, np.uint32)
 
-    def _separated(self, fact: str, marks: str) -> MalformedRecord:
-        """The error for ids that have other marks than spaces between."""
+    def _separated(self, fact: str, program: str) -> MalformedRecord:
+        """The error for ids that have other marks than spaces between, of which `program` makes lines of ids."""
         name = self._where.rpartition(", line ")[0]
-        program = f"tr -s {shlex.quote(marks)} ' '"
         written = f"{shlex.quote(name)} > {shlex.quote(free_name('ids.txt'))}"
         return MalformedRecord(
             fact,
@@ -450,10 +449,10 @@ class _Line:
                     fix=_lines_of_json(self._where.rpartition(", line ")[0]),
                 )
             if index == 0 and word.startswith(b"["):
-                raise self._separated("this is a JSON list, not lines of ids", "[],")
+                raise self._separated("this is a JSON list, not lines of ids", _LINES_OF_LISTS)
             if _SEPARATED.fullmatch(word) and not _GROUPED.fullmatch(word):
                 marks = "".join(sorted(set(re.sub(r"\d", "", text))))
-                raise self._separated(f"the ids are written with {' and '.join(map(repr, marks))}", "(),;")
+                raise self._separated(f"the ids are written with {' and '.join(map(repr, marks))}", "tr -s '(),;' ' '")
             if found := self._numbers_of_python(word):
                 raise found
             raise MalformedRecord(
@@ -471,6 +470,13 @@ class _Line:
                 id=id,
             )
         return id
+
+
+_LINES_OF_LISTS = "python -c " + shlex.quote(
+    r"""import re, sys; lists = re.findall(r"\[[^][]*\]", sys.stdin.read()); """
+    r"""[print(*re.findall(r"[^][,\s\"]+", each)) for each in lists]"""
+)
+"""A line for each innermost list: one in several lines is one document, and lists in a list are several."""
 
 
 def _lines_of_json(name: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import slmtok as package
+from slmtok.formats.id_files import _LINES_OF_LISTS
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -106,13 +108,30 @@ def test_a_file_of_odd_size_is_no_other_format(slmtok, here: Path) -> None:
     assert ran.err.endswith("  fix:   check the path; if it is a copy, copy it again\n")
 
 
-@pytest.mark.parametrize(("line", "marks"), [("[281, {}, 282]\n", "[],"), ("281,282;{}\n", "(),;")])
-def test_an_unknown_id_among_ids_with_other_marks_is_named_at_once(slmtok, here: Path, line: str, marks: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "program"), [("[281, {}, 282]\n", _LINES_OF_LISTS), ("281,282;{}\n", "tr -s '(),;' ' '")]
+)
+def test_an_unknown_id_among_ids_with_other_marks_is_named_at_once(slmtok, here: Path, line: str, program: str) -> None:
     Path("other.json").write_text(line.format(70000))
     fix = slmtok("decode", "other.json", "-t", "tok.json").err.rpartition("  fix:   ")[2]
     assert fix == (
-        f"tr -s '{marks}' ' ' < other.json > ids-2.txt; besides, id 70000 is not in the vocabulary of 290 ids: "
+        f"{program} < other.json > ids-2.txt; besides, id 70000 is not in the vocabulary of 290 ids: "
         "decode with the tokenizer that made the ids\n"
     )
     Path("other.json").write_text(line.format(283))
     assert slmtok("decode", "other.json", "-t", "tok.json").err.endswith(" > ids-2.txt\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("[281, 282]\n", ["281 282"]),
+        ("[\n  281,\n  282\n]\n", ["281 282"]),
+        ("[[281], [282, 283]]", ["281", "282 283"]),
+        ('["281"]\n[282]\n', ["281", "282"]),
+    ],
+)
+def test_each_innermost_list_is_a_document(slmtok, here: Path, text: str, lines: list[str]) -> None:
+    program = slmtok("decode", "-t", "tok.json", stdin=text.encode()).err.partition("pipe it through ")[2]
+    made = subprocess.run(program, shell=True, check=True, input=text, capture_output=True, text=True).stdout
+    assert made.splitlines() == lines

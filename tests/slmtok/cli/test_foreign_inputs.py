@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import slmtok as package
+from slmtok.formats.id_files import _LINES_OF_LISTS
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -253,7 +254,7 @@ def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
         ("extend tok.json '<|user|>' '<|tool|>' --vocab 292 -o x.json", "looks like the spelling of a special token",
          "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
         ("decode list.json -t tok.json", "this is a JSON list, not lines of ids",
-         "tr -s '[],' ' ' < list.json > ids.txt"),
+         f"{_LINES_OF_LISTS} < list.json > ids.txt"),
         ("decode commas.txt -t tok.json", "the ids are written with ','", "tr -s '(),;' ' ' < commas.txt > ids.txt"),
         ("prune tok.json --ids empty.txt -o x.json", "empty.txt is not a list of ids",
          "name a file with one id a line; slmtok vocab tok.json lists the ids"),
@@ -264,7 +265,7 @@ def test_values_that_are_read_as_something_else(slmtok, here, line, fact, fix):
     Path("commas.txt").write_text("281, 282,283\n")
     ran = slmtok(*shlex.split(line))
     assert fact in ran.err and f"  fix:   {fix}\n" in ran.err, ran.err
-    if fix.startswith("tr"):
+    if " > ids.txt" in fix:
         subprocess.run(["bash", "-c", fix], check=True)
         assert slmtok("decode", "ids.txt", "-t", "tok.json").out == package.load("tok.json").decode([281, 282, 283])
     elif fix.startswith("slmtok"):
