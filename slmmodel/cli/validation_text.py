@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
 from slmmodel.cli.text import is_text
+from slmtok.cli.arguments import arguments_of, command_line, without_options
 from slmtok.errors import MalformedRecord, OptionError, Setting, SlmtokError
 from slmtok.files import free_name
 from slmtok.options import ReadOptions
 
+_CORPUS = "the corpus"
+"""Where a file that is no text is, by its error."""
 _OF_FORMATS = ("separator", "document", "text_key", "text_template")
 """Options of one kind of files, which another kind does not have."""
 
@@ -25,6 +30,10 @@ def naming_validation(val: str, tokenizer: str, read: ReadOptions, opened: str) 
     try:
         yield
     except SlmtokError as error:
+        if opened == val and error.fields.get("path") == val and error.where == _CORPUS:
+            context = click.get_current_context()
+            line = command_line(context, without_options(arguments_of(context), ("--val",)))
+            error.where, error.fix = "--val", f"{line}, which chooses from the training text; or name another text"
         option = error.fields.get("option")
         is_of_format = isinstance(error, MalformedRecord) or (isinstance(error, OptionError) and option in _OF_FORMATS)
         if is_of_format and Path(val).is_file() and is_text(val):

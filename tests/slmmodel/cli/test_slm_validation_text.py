@@ -56,3 +56,10 @@ def test_the_fix_packs_the_validation_text(files, data, val, options, of_packing
     subprocess.run(f"{sys.executable} -m {command}", shell=True, check=True, capture_output=True)
     kept = [] if "without --text-template" in err else options
     files("train", data, "-t", "tok.json", "--val", f"{stem}-val", *kept, "--dry-run", code=0)
+
+
+def test_a_tokenizer_is_no_validation_text(files):
+    ran = files("train", "text.txt", "-t", "tok.json", "--val", "tok.json", "--dry-run")
+    assert "error: tok.json is a tokenizer file of slmtok, not text\n  where: --val\n" in ran.err
+    assert "  fix:   slm train text.txt -t tok.json --dry-run, which chooses from the training text; or " in ran.err
+    files("train", "text.txt", "-t", "tok.json", "--dry-run", code=0)
