@@ -32,7 +32,7 @@ _MAX_FILES, _HEAD_BYTES = 256, 1 << 16
 _DIVIDED = re.compile(r"[\s*?\[\\]")
 """Characters of a name with which the shell makes another word of it, or several."""
 _MAX_XARGS_CHARS = 1 << 14
-"""Of the names of files that are given to `xargs`, which runs a command several times for more than it takes at once."""
+"""Of the names of files that `xargs` gets: for more than one command takes, it runs several."""
 
 
 def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
