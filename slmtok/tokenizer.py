@@ -586,9 +586,6 @@ def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:
 def check_tokenizer(tokenizer: object) -> Tokenizer:
     """`tokenizer`, if it is one. Raises `WrongType`."""
     if not isinstance(tokenizer, Tokenizer):
-        from slmtok.formats.tiktoken import refuse_encoding
-
-        refuse_encoding(tokenizer)
         fix = f"slmtok.load({str(tokenizer) if names_file(tokenizer) else 'tok.json'!r})"
         raise WrongType(f"tokenizer is {type(tokenizer).__name__}, not a Tokenizer", fix=fix)
     return tokenizer

@@ -210,9 +210,7 @@ def test_an_object_in_place_of_a_value_gives_what_it_tells(call, fix, bpe, tmp_p
     assert fix_of(lambda: call(bpe)) == fix
 
 
-@pytest.mark.parametrize(
-    "call", [slmtok.load, slmtok.from_tiktoken, lambda encoding: slmtok.pack("a.txt", encoding, "data")]
-)
+@pytest.mark.parametrize("call", [slmtok.load, slmtok.from_tiktoken])
 def test_an_encoding_in_memory_becomes_a_tokenizer_by_its_ranks(call, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     enc = Encoding("own")
