@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar, cast
 
-from slmmodel.errors import Argument, Fix, SlmmodelError, WrongType, suggestion
+from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, suggestion, unwritten
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
@@ -148,15 +149,20 @@ def _explained(
     def call(*args: Any, **keywords: Any) -> Any:
         try:
             return function(*args, **keywords)
-        except TypeError as error:
+        except (TypeError, ValueError, OverflowError, SlmmodelError) as error:
+            _check_digits(function, args, keywords)
+            if isinstance(error, SlmmodelError):
+                # The outermost call is that of the caller.
+                error.positions = _positions(function, args, keywords)
+                raise
             # Without a frame of the function the call itself failed.
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            if (
+                not isinstance(error, TypeError)
+                or error.__traceback__ is None
+                or error.__traceback__.tb_next is not None
+            ):
                 raise
             reason = str(error).partition("() ")[2]
-        except SlmmodelError as error:
-            # The outermost call is that of the caller.
-            error.positions = _positions(function, args, keywords)
-            raise
         parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
         named = [each.name for each in parameters if each.kind != Parameter.VAR_KEYWORD]
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
@@ -195,6 +201,16 @@ def _explained(
         raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
 
     return cast("Target", call)
+
+
+def _check_digits(function: Callable[..., Any], args: Sequence[object], keywords: Mapping[str, object]) -> None:
+    """Raises `OptionError` for an integer of more digits than Python writes, since no other error can name it."""
+    given = {**dict(zip(signature(function).parameters, args, strict=False)), **keywords}
+    settings = given.get("settings")
+    for name, value in [*given.items(), *(settings.items() if isinstance(settings, Mapping) else ())]:
+        if shown := unwritten(value):
+            limit = f"at most {sys.get_int_max_str_digits():,} digits"
+            raise OptionError(f"{name} is {shown}", limit=limit, fix="write a smaller number", option=name)
 
 
 _FIRST_ROW = "ids[0]"

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from slmmodel.foreign_names import UNITS, VOCAB_SIZES, own_setting, switched_on
 
@@ -252,6 +252,15 @@ def missing_package(user: str, *packages: str) -> MissingPackage:
     )
 
 
+def unwritten(value: object) -> str | None:
+    """What an error names an integer of more digits than Python writes; None for other values."""
+    try:
+        str(value if isinstance(value, int) else "")
+    except ValueError:
+        return f"an integer of {cast('int', value).bit_length()} bits"
+    return None
+
+
 def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.75) -> str | None:
     """The one choice that `name` is a misspelling of, or None."""
     near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=cutoff)
@@ -460,4 +469,4 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
         # pydantic writes some integers as floats: 2 ** 63 as 9223372036854776000.
         limit = _INTEGER.sub(str(bound), limit)
     limit = _POWER_OF_TEN.sub(lambda zeros: f"1e{len(zeros[1])}", limit)
-    return ".".join(map(str, first["loc"])), value, limit
+    return ".".join(map(str, first["loc"])), unwritten(value) or value, limit
