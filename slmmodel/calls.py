@@ -161,11 +161,7 @@ def _explained(
                 error.positions = _positions(function, args, keywords)
                 raise
             # Without a frame of the function the call itself failed.
-            if (
-                not isinstance(error, TypeError)
-                or error.__traceback__ is None
-                or error.__traceback__.tb_next is not None
-            ):
+            if not isinstance(error, TypeError) or (error.__traceback__ and error.__traceback__.tb_next):
                 raise
             reason = str(error).partition("() ")[2]
         parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
