@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from slmmodel.errors import Argument, Fix, SlmmodelError, WrongType, suggestion
+from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, suggestion, unwritten
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
@@ -23,6 +24,9 @@ from slmmodel.foreign_names import (
     own_setting,
     switched_on,
 )
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
@@ -89,16 +93,17 @@ Reading: TypeAlias = Mapping[str, object]
 """Options of slmtok that say how text is read, by name."""
 
 
-def explains_calls(target: Target) -> Target:
+def explains_calls(target: Target, options: type[BaseModel] | None = None) -> Target:
     """Decorates a function, or the constructor and the public methods of a class, as in slmtok.
 
     A call that does not fit the signature raises `WrongType` with the right option instead of a bare `TypeError`.
+    options: the class of the argument `options`, whose fields a call may name as keywords.
     """
     if not isinstance(target, type):
-        return _explained(target, tuple)
+        return _explained(target, tuple, options=options)
     for name, member in list(vars(target).items()):
         if isinstance(member, FunctionType) and (name == "__init__" or not name.startswith("_")):
-            setattr(target, name, _explained(member, tuple))
+            setattr(target, name, _explained(member, tuple, options=options))
     return target
 
 
@@ -143,20 +148,22 @@ def _explained(
     names: Callable[[], Iterable[str]],
     lengths: Callable[[], Mapping[str, int]] = dict,
     reading: Callable[[str, object], Reading] = own_reading,
+    options: type[BaseModel] | None = None,
 ) -> Target:
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         try:
             return function(*args, **keywords)
-        except TypeError as error:
+        except (TypeError, ValueError, OverflowError, SlmmodelError) as error:
+            _check_digits(function, args, keywords)
+            if isinstance(error, SlmmodelError):
+                # The outermost call is that of the caller.
+                error.positions = _positions(function, args, keywords)
+                raise
             # Without a frame of the function the call itself failed.
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            if not isinstance(error, TypeError) or (error.__traceback__ and error.__traceback__.tb_next):
                 raise
             reason = str(error).partition("() ")[2]
-        except SlmmodelError as error:
-            # The outermost call is that of the caller.
-            error.positions = _positions(function, args, keywords)
-            raise
         parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
         named = [each.name for each in parameters if each.kind != Parameter.VAR_KEYWORD]
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
@@ -164,9 +171,7 @@ def _explained(
         wrong = {option: value for option, value in keywords.items() if option not in named}
         if wrong and len(named) == len(parameters):
             all_names = list(names())
-            # By its name: its module imports this one.
-            kind = function.__globals__.get("SamplingOptions")
-            if decoding := _sampling_options(kind, named, given, keywords):
+            if options and "options" in named and (decoding := _as_options(options, named, given, keywords)):
                 raise _unknown_options(name, keywords, named, all_names, lengths(), decoding)
             of_text = _of_text(wrong, all_names, reading)
             path = getattr(args[0], "path", None) if args else None
@@ -195,6 +200,16 @@ def _explained(
         raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
 
     return cast("Target", call)
+
+
+def _check_digits(function: Callable[..., Any], args: Sequence[object], keywords: Mapping[str, object]) -> None:
+    """Raises `OptionError` for an integer of more digits than Python writes, since no other error can name it."""
+    given = {**dict(zip(signature(function).parameters, args, strict=False)), **keywords}
+    settings = given.get("settings")
+    for name, value in [*given.items(), *(settings.items() if isinstance(settings, Mapping) else ())]:
+        if shown := unwritten(value):
+            limit = f"at most {sys.get_int_max_str_digits():,} digits"
+            raise OptionError(f"{name} is {shown}", limit=limit, fix="write a smaller number", option=name)
 
 
 _FIRST_ROW = "ids[0]"
@@ -318,25 +333,20 @@ def _fix_of_text(
     return f"slmtok.pack({packed}, val='none'); run.evaluate({', '.join(scored)})"
 
 
-def _sampling_options(
-    kind: Any, named: Sequence[str], given: Sequence[object], keywords: Mapping[str, object]
+def _as_options(
+    kind: type[BaseModel], named: Sequence[str], given: Sequence[object], keywords: Mapping[str, object]
 ) -> tuple[list[str], str] | None:
-    """The keywords that are fields of the argument `options`, and that argument with all of them; None without one.
-
-    kind: the class of this argument.
-    """
-    if kind is None or named[2:3] != ["options"]:
-        return None
+    """The keywords that are fields of the argument `options`, and that argument with all of them; None without one."""
     fields, wrong = kind.model_fields, {name: keywords[name] for name in keywords if name not in named}
     meant = as_own_decoding(wrong)
     own = {name: value for name, value in meant.options.items() if name in fields}
     names = [name for name in wrong if name in own or name in meant.left_out or name in ("do_sample", "greedy")]
     if not names:
         return None
-    before = keywords.get("options", given[2] if len(given) > 2 else None)
+    before = {**dict(zip(named, given, strict=False)), **keywords}.get("options")
     kept = before.model_dump(exclude_unset=True) if isinstance(before, kind) else {}
     words = ", ".join(written_keywords(**{**kept, **own}))
-    return names, "; ".join([f"options=SamplingOptions({words})", *meant.without()])
+    return names, "; ".join([f"options={kind.__name__}({words})", *meant.without()])
 
 
 def _is_packed(data: object) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 
-from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType
+from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType, unwritten
 from slmmodel.sizes import parse_count, parse_share
 
 MIN_RESAMPLES = 100
@@ -294,5 +294,7 @@ def _spelled(value: object) -> int | None:
 
 def _described(value: object) -> str:
     """The value with its type, cut to a line."""
+    if unwritable := unwritten(value):
+        return unwritable
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

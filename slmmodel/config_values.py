@@ -35,6 +35,8 @@ from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 
 def _parsed(parse: Callable[[str], Any], expected: str) -> BeforeValidator:
     def read(value: Any) -> Any:
+        if type(value) is int:
+            return value
         number = None if isinstance(value, bool) else parse(str(value))
         if number is None:
             raise ValueError(expected)
@@ -139,7 +141,7 @@ def one_of_list(name: str, value: object, is_valid: Callable[[Any], bool] = _is_
 def meant_integer(value: object) -> int | None:
     """The integer that `1K`, `1e3` or `1,024` stands for; K is 1,024, since sizes of a model are powers of 2."""
     text = str(value).strip(" ,;")
-    binary = re.fullmatch(r"(\d+) ?ki?", text.lower(), re.ASCII)
+    binary = re.fullmatch(r"(\d{1,400}) ?ki?", text.lower(), re.ASCII)
     return int(binary[1]) * 1024 if binary else parse_count(text)
 
 

@@ -23,7 +23,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from slmmodel import torchrun
-from slmmodel.errors import CorruptFile, RankFailed
+from slmmodel.errors import Argument, CorruptFile, RankFailed
 
 BYTES_PER_PARAMETER = 16
 """fp32 weight, gradient and two moments of AdamW."""
@@ -195,7 +195,11 @@ def rank_failures() -> Iterator[None]:
             "another process of this training ended, or is not reachable",
             where="its own message, or torchrun's below as Root Cause, has the reason",
             limit=f"all processes train together{_meeting_place()}",
-            fix="run the same command again, it continues from the newest checkpoint; or torchrun --max-restarts 3",
+            fix=(
+                "run the same command again, without ",
+                Argument("force"),
+                ": it continues from the newest checkpoint; or torchrun --max-restarts 3",
+            ),
         ) from error
 
 

@@ -14,9 +14,9 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from slmmodel.foreign_names import UNITS, VOCAB_SIZES, own_setting, switched_on
+from slmmodel.foreign_names import UNITS, VOCAB_SIZES, own_setting
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -122,16 +122,11 @@ class SlmmodelError(Exception):
             if not changes:
                 yield from _listed(keywords or [part])
                 continue
-            # All kinds of budget are one setting.
-            is_budget = any(each.name == "budget" for each in keywords)
-            is_budget |= any(name.startswith("run.budget.") for name in changes)
-            replaced = "run.budget." if is_budget else None
-            kept = {n: value for n, value in self.settings.items() if not (replaced and f"{n}.".startswith(replaced))}
-            # A value in the place of a section, of which a setting is named.
-            sections = {name.rpartition(".")[0] for name in changes}
-            kept = {n: value for n, value in kept.items() if n not in sections or isinstance(value, Mapping)}
-            # A switch of another trainer, in place of which one is named.
-            kept = {n: value for n, value in kept.items() if switched_on(n, value) != changes.get("run.precision", "")}
+            # The setting at fault is replaced, and all kinds of budget are one setting.
+            is_budget = any(each.name == "budget" or each.name.startswith("run.budget.") for each in beside)
+            left_out = {self.fields.get("option")} - changes.keys()
+            budgets = ("run.budget.",) * is_budget
+            kept = {n: v for n, v in self.settings.items() if n not in left_out and not f"{n}.".startswith(budgets)}
             yield from _listed([Argument("settings", {**kept, **changes}), *keywords])
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
@@ -250,6 +245,15 @@ def missing_package(user: str, *packages: str) -> MissingPackage:
     return MissingPackage(
         f"{user} needs the {which} {names}, which {are} not installed", fix=f"pip install {' '.join(packages)}"
     )
+
+
+def unwritten(value: object) -> str | None:
+    """What an error names an integer of more digits than Python writes; None for other values."""
+    try:
+        str(value if isinstance(value, int) else "")
+    except ValueError:
+        return f"an integer of {cast('int', value).bit_length()} bits"
+    return None
 
 
 def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.75) -> str | None:
@@ -460,4 +464,4 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
         # pydantic writes some integers as floats: 2 ** 63 as 9223372036854776000.
         limit = _INTEGER.sub(str(bound), limit)
     limit = _POWER_OF_TEN.sub(lambda zeros: f"1e{len(zeros[1])}", limit)
-    return ".".join(map(str, first["loc"])), value, limit
+    return ".".join(map(str, first["loc"])), unwritten(value) or value, limit

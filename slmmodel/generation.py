@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -28,7 +29,7 @@ class Sample:
     """`stop` (a stop id, or `Generation.stop`), `length`, `context`; None while it runs"""
 
 
-@explains_calls
+@partial(explains_calls, options=SamplingOptions)
 class Generation:
     """An iterator over steps; each is a list of (row, id). `samples` holds the ids so far.
 
@@ -131,7 +132,7 @@ class Generation:
         return False
 
 
-@explains_calls
+@partial(explains_calls, options=SamplingOptions)
 def generate(
     model: Model,
     prompts: Sequence[Sequence[int]],

@@ -22,7 +22,7 @@ _SIZES = {
     **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
 }
 _TIMES = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
+_NUMBER = re.compile(r"(\d{1,400}(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 _RANGE = re.compile(r"\s*(\d+)(k?)%?\s*(?:-|:|\.\.)\s*(\d+)(k?)%?\s*", re.ASCII | re.IGNORECASE)
 _POINTED = re.compile(r"([1-9]\d{0,2})((?:\.\d{3})+)", re.ASCII)

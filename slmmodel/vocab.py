@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, NonNegativeInt, model_validator
 
 from slmmodel.checks import check_type, vocab_written_again
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable, WrongType
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable, WrongType, unwritten
 from slmmodel.json_files import FaultError, Strict, exactly, parse_object, read_bounded, validated
 from slmmodel.sizes import round_up
 
@@ -68,7 +68,7 @@ class VocabMeta:
         """The id of a role. Raises `UnknownName`."""
         if not isinstance(role, str) or role not in self.specials:
             raise UnknownName(
-                f"the vocabulary has no special id with the role {role!r}",
+                f"the vocabulary has no special id with the role {unwritten(role) or repr(role)}",
                 limit=f"roles: {', '.join(self.specials) or 'none'}",
                 fix="use a tokenizer with that role, or delimiters that it has",
                 role=role,

@@ -109,7 +109,7 @@ def check_bool(name: str, value: object) -> None:
         meant = bool(value) if isinstance(value, (int, float)) else True if is_yes else False if is_no else None
         both = (Setting(name, True), ", or ", Setting(name, False))
         raise WrongType(
-            (Setting(name), f" is True or False, not {type(value).__name__} {value!r}"),
+            (Setting(name), f" is True or False, not {type(value).__name__} {value_text(value)}"),
             fix=both if meant is None else (Setting(name, meant),),
             option=name,
         )
@@ -218,7 +218,9 @@ def check_text(x: object) -> Text:
         refuse_table(x)
         fix = "tok.decode(ids)" if are_ids(x) else _call_of_many(x) or "tok.encode('some text')"
         if type(x) in (int, float) and not is_missing(x):
-            fix = f"tok.encode({str(x)!r})" + f" for its digits, or tok.decode([{x}]) for an id" * isinstance(x, int)
+            digits = short_text(x, "x")
+            whole = f" for its digits, or tok.decode([{digits}]) for an id" * isinstance(x, int)
+            fix = f"tok.encode({f'str({digits})' if digits == 'x' else repr(digits)})" + whole
         if hasattr(x, "read"):
             name = getattr(x, "name", None)
             fix = f"tok.encode({f'open({name!r})' if isinstance(name, str) else 'file'}.read())"

@@ -561,7 +561,8 @@ class StreamDecoder:
         """The text that this id completes. Raises `UnknownId`, `WrongType`, and then leaves the state unchanged."""
         try:
             refuse_bool(id)
-            text = self._decoder.push(id)
+            # A daemon thread in `__index__` inside the engine would abort the process at the end of the interpreter.
+            text = self._decoder.push(index(id))
         except UnknownId as error:
             raise complete_error(error) from None
         except (OverflowError, TypeError):

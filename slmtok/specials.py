@@ -260,7 +260,7 @@ class Specials(Mapping[str, int]):
         if not isinstance(role, str) or not isinstance(text, str):
             wrong = f"a role is a str, not {type(role).__name__}"
             if isinstance(role, str):
-                wrong = f"a spelling is a str, not {type(text).__name__} {text!r}"
+                wrong = f"a spelling is a str, not {type(text).__name__} {value_text(text)}"
             meant = next(iter(text), "") if isinstance(text, (list, tuple)) else ""
             spelled = role if isinstance(role, str) and _ROLE.fullmatch(role) else "user"
             fix = f"tok.with_special({spelled!r}, {meant if isinstance(meant, str) and meant else f'<|{spelled}|>'!r})"

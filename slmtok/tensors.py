@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slmtok.checks import check_choice
-from slmtok.errors import OptionError, WrongType
+from slmtok.errors import OptionError, WrongType, value_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,10 +22,10 @@ def cast_ids(ids: NDArray[Any], dtype: Any, largest: int) -> NDArray[Any]:
 
     try:
         wanted = np.dtype(numpy_dtype(dtype))
-    except TypeError:
+    except (TypeError, ValueError):
         wanted = np.dtype(np.void)
     if wanted.kind not in "iu":
-        raise WrongType(f"dtype={dtype!r} is not a type of integers", fix="dtype='int64'", option="dtype")
+        raise WrongType(f"dtype={value_text(dtype)} is not a type of integers", fix="dtype='int64'", option="dtype")
     if largest > np.iinfo(wanted).max:
         kinds = ("uint16", "uint32") if wanted.kind == "u" else ("int16", "int32")
         least = next((kind for kind in kinds if largest <= np.iinfo(kind).max), "int64")

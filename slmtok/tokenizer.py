@@ -565,7 +565,7 @@ def _call_of_word(token: object) -> str:
     if isinstance(token, (bytes, bytearray)):
         return f"tok.token_id({argument_text(bytes(token), 'token')})"
     if type(token) is int:
-        return f"tok.id_to_token({token}) gives the word of an id"
+        return f"tok.id_to_token({argument_text(token, 'token')}) gives the word of an id"
     if isinstance(token, Iterable):
         words = argument_text(token, "words") if isinstance(token, (list, tuple)) else "words"
         return f"[tok.token_to_id(word) for word in {words}]"

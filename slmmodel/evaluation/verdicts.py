@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from slmmodel.checks import MIN_RESAMPLES, check_int
 from slmmodel.errors import InvalidInput
 from slmmodel.evaluation.comparison import MIN_UNITS, RESAMPLES, Floats, bootstrap_means
+from slmmodel.sizes import counted
 
 ALPHA, POWER = 0.05, 0.8
 MIN_SEEDS = 3
@@ -249,10 +250,10 @@ def _sentence(of: Verdict, margin: float) -> str:
         "" if of.relative_interval is None else " [{:+.2f}, {:+.2f}]".format(*(100 * x for x in of.relative_interval))
     )
     within = f"equivalent within {100 * margin:g} %"
-    units = _counted(of.units, of.unit if of.unit == "document" else "part") + (
+    units = counted(of.units, of.unit if of.unit == "document" else "part") + (
         "" if of.unit == "document" else f" of at most {of.unit}"
     )
-    evidence = f"{_counted(of.seeds, 'seed')}, {units}"
+    evidence = f"{counted(of.seeds, 'seed')}, {units}"
     if of.kind != "no decision":
         first, second = (of.baseline, of.arm) if of.kind == "worse" else (of.arm, of.baseline)
         sign = -1 if of.kind == "worse" else 1
@@ -267,17 +268,13 @@ def _sentence(of: Verdict, margin: float) -> str:
         few = f", and train at least {MIN_SEEDS} seeds" if of.seeds < MIN_SEEDS else ""
         return f"{undecided}: {units} give no interval, at least {MIN_UNITS} do: evaluate on more text{few}"
     if of.seeds < MIN_SEEDS:
-        why = f"{_counted(of.seeds, 'seed')} an arm of at least {MIN_SEEDS}"
+        why = f"{counted(of.seeds, 'seed')} an arm of at least {MIN_SEEDS}"
     else:
         why = f"the {100 * of.level:.4g} % interval{bounds} % of bpb contains 0 and reaches beyond the margin"
     decides = f"a difference of {100 * margin:g} %"
     if of.more_seeds is None:
         return f"{undecided}: {why}; no number of seeds decides {decides} on {units}: evaluate on more"
-    return f"{undecided}: {why}; about {_counted(of.more_seeds, 'more seed')} would decide {decides}"
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    return f"{undecided}: {why}; about {counted(of.more_seeds, 'more seed')} would decide {decides}"
 
 
 def holm(ps: Sequence[float], alpha: float) -> tuple[list[float], list[float]]:
@@ -367,7 +364,7 @@ def power_line(seeds: int, units: int, *, margin: float | None = None, arms: int
         return f"power: none, {units} documents or parts of validation text give no interval, at least {MIN_UNITS} do"
     error = PRIOR_DOC_SIGMA / math.sqrt(units)
     if seeds < MIN_SEEDS:
-        line = f"power: {_counted(seeds, 'seed')} an arm cannot decide, at least {MIN_SEEDS} can, {spread}"
+        line = f"power: {counted(seeds, 'seed')} an arm cannot decide, at least {MIN_SEEDS} can, {spread}"
     else:
         least = smallest_difference(seeds, sigma, paired=False, doc_error=error, alpha=alpha)
         found = f"a difference of {100 * least:.2f} % of bpb in 80 % of cases"

@@ -9,6 +9,7 @@ Letters: B batch size, T sequence length, L layers, d d_model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -61,6 +62,12 @@ class RecurrentState(State):
         return {**{f"hidden.{i}": hidden for i, hidden in enumerate(self.hidden)}, "length": self.length}
 
 
+def _without_fp16(device: torch.device) -> AbstractContextManager[None]:
+    """Autocast to fp16 is off on a CPU: torch has no LSTM of fp16 on every CPU, and computes a GRU in fp32."""
+    is_fp16 = device.type == "cpu" and torch.get_autocast_dtype("cpu") == torch.float16
+    return torch.autocast("cpu", enabled=False) if is_fp16 else nullcontext()
+
+
 class RNN(Model):
     """One of torch's stacked cells between embedding and head."""
 
@@ -90,7 +97,9 @@ class RNN(Model):
         hidden: Any = None
         if state is not None:
             hidden = state.hidden if len(state.hidden) > 1 else state.hidden[0]
-        x, hidden = self._run_cells(self.embed(ids), hidden)
+        x = self.embed(ids)
+        with _without_fp16(x.device):
+            x, hidden = self._run_cells(x, hidden)
         if state is not None:
             state.hidden = hidden if isinstance(hidden, tuple) else (hidden,)
             state.length = state.length + ids.shape[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.errors import error_dict
-from slmtok.cli.files import check_is_file, check_output, read_texts, require_bytes, text_files
+from slmtok.cli.files import check_is_file, check_output, read_texts, refuse_missing, require_bytes, text_files
 from slmtok.cli.options import (
     command,
     option,
@@ -22,6 +22,7 @@ from slmtok.cli.output import ANSWER_NO, DONE, Outcome, flag_naming, print_rows,
 from slmtok.cli.packed import not_packed
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import audit_rows
+from slmtok.corpus.paths import expand
 from slmtok.errors import (
     CorruptFile,
     GoldenMismatch,
@@ -85,6 +86,9 @@ def audit(
     from slmtok.analysis.audit import audit as run
     from slmtok.training.doc_digests import load_digests
 
+    if baselines:
+        expand(baselines, read.exclude)
+    refuse_missing([subject], [metadata, leak])
     sources = text_files(on, read)
     check_is_file(output)
     force = force or _is_negative(output)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, names_tokenizer, read_texts, text_files, writing
+from slmtok.cli.files import STDIO, names_tokenizer, read_texts, refuse_missing, text_files, writing
 from slmtok.cli.options import (
     INTEGER,
     Habit,
@@ -119,6 +119,7 @@ def bench(
     check_peers(peers)
     if not rounds:
         raise OptionError("--rounds 0 measures nothing", limit="at least 1", fix="--rounds 5", option="rounds")
+    refuse_missing([tokenizer] if tokenizer else [])
     with Progress() as progress:
         documents = _read_text(on, read) if on else _stories(read.max_bytes or DEFAULT_STORY_BYTES)
         chosen, name = _open(tokenizer, documents)

@@ -20,7 +20,7 @@ from slmtok import corpus
 from slmtok.batching import batched
 from slmtok.cli.arguments import options_by_flag
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, add_notes, check_output, known_size, read_texts, text_files, writing
+from slmtok.cli.files import STDIO, add_notes, check_output, known_size, read_texts, refuse_missing, text_files, writing
 from slmtok.cli.options import (
     Habit,
     argument,
@@ -146,6 +146,7 @@ def encode(
     is_array = output_format in ("npy", "bin")
     _check(output_format, target, has_offsets=offsets, has_output=output is not None)
     _refuse_fields(source, read)
+    refuse_missing([tokenizer])
     files = _find(source, read)
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slmtok
-from slmtok.cli.files import read_documents, require_bytes, text_files
+from slmtok.cli.files import read_documents, refuse_missing, require_bytes, text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
@@ -65,6 +65,7 @@ def eval(
             fix=f"{named}, for instance",
             option="by",
         )
+    refuse_missing(tokenizers)
     sources = text_files(on, read)
     chosen = _open(tokenizers, sizes)
     with Progress() as progress:

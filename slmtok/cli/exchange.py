@@ -10,7 +10,7 @@ from typing import Any
 from slmtok import atomic
 from slmtok.cli.arguments import OUTPUT_FLAGS, value_after
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import check_is_file, check_is_folder_name, text_files
+from slmtok.cli.files import check_is_file, check_is_folder_name, refuse_missing, text_files
 from slmtok.cli.options import (
     arguments_of_command,
     command,
@@ -92,7 +92,7 @@ def export(
     _check_effect(output_format, name, add_eos=add_eos)
     check_is_file(output)
     check_is_folder_name(output)
-    _check_verification(verify_on, no_verify=no_verify)
+    _check_verification(tokenizer, verify_on, no_verify=no_verify)
     tok = load(tokenizer)
     with Progress() as progress:
         try:
@@ -191,7 +191,7 @@ def import_(
     from slmtok.formats.importing import import_file
     from slmtok.formats.verification import receipt_bytes
 
-    _check_verification(verify_on, no_verify=no_verify)
+    _check_verification(file, verify_on, no_verify=no_verify)
     if not Path(file).exists() and public_encoding(file):
         raise OptionError(
             f"{file!r} is the name of a public encoding, not a file",
@@ -231,11 +231,12 @@ def import_(
     return _outcome({"path": output, "receipt": receipt_path, "layout": layout, **receipt}, rows, output)
 
 
-def _check_verification(verify_on: tuple[str, ...], *, no_verify: bool) -> None:
+def _check_verification(file: str, verify_on: tuple[str, ...], *, no_verify: bool) -> None:
     """Raises `OptionError` for text to compare on and no comparison, and for files of slmtok as text."""
     if verify_on and no_verify:
         raise OptionError("--verify-on together with --no-verify", fix="leave one of them out", option="no_verify")
     if verify_on:
+        refuse_missing([file])
         text_files(verify_on, ReadOptions())
 
 

@@ -19,7 +19,8 @@ from slmtok.cli.output import EACH, Outcome, Row, counted, note_terminal, one_li
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
 from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
-from slmtok.opening import TIKTOKEN, public_encoding
+from slmtok.files import missing_input
+from slmtok.opening import TIKTOKEN, load, public_encoding
 from slmtok.path_arguments import folder_meant, free_name
 from slmtok.sizes import format_bytes
 
@@ -340,6 +341,19 @@ def _counted_first(counts: Sequence[str]) -> str:
     words = [target if each == texts[0] else each for each in context.meta["arguments"] if each not in texts[1:]]
     read = shlex.join([*context.command_path.split(), *words])
     return f"{shlex.join(['slmtok', 'count', *texts, '-o', target])} && {read}"
+
+
+def refuse_missing(tokenizers: Iterable[str], files: Iterable[str | None] = ()) -> None:
+    """Raises `MissingInput` for tokenizers, and files beside a text, that do not exist.
+
+    The text is opened after this check, since a pipe waits for its writer.
+    """
+    for file in files:
+        if file is not None and not os.path.exists(file):  # noqa: PTH110  (a name of any length is fine)
+            raise missing_input(file)
+    for path in tokenizers:
+        if not os.path.exists(path) and public_encoding(path) is None:  # noqa: PTH110
+            load(path)
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:

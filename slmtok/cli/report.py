@@ -18,6 +18,7 @@ from slmtok.cli.files import (
     corpus_files,
     is_tokenizer,
     read_documents,
+    refuse_missing,
     require_bytes,
     short_names,
     write_page,
@@ -84,6 +85,7 @@ def report(
     check_opens(opens, output)
     tokenizer_names, files = _sorted_out(names, results)
     check_is_page_name(output)
+    refuse_missing(tokenizer_names)
     sources = corpus_files(on, read) if on else []
     check_output(output, inputs=[*tokenizer_names, *files, *sources], force=force)
     findings = read_findings(files)

@@ -18,7 +18,7 @@ import numpy as np
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
 from slmtok.checks import U64, are_texts, check_int, refuse_masked
-from slmtok.errors import InvalidTokens, Message, OptionError, Setting, VocabularyTooSmall, WrongType
+from slmtok.errors import InvalidTokens, Message, OptionError, Setting, VocabularyTooSmall, WrongType, value_text
 from slmtok.option_values import size_meant
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.path_arguments import inputs_and_output
@@ -355,7 +355,7 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
 
 def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise WrongType((Setting("ids"), f" takes integers, not {ids!r}"), fix=_ids_meant(ids))
+        raise WrongType((Setting("ids"), f" takes integers, not {value_text(ids)}"), fix=_ids_meant(ids))
     refuse_masked(ids)
     given = ids if hasattr(ids, "__len__") else None
     wanted: set[int] = set()

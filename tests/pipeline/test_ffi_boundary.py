@@ -128,6 +128,7 @@ assert is_running.wait(20)
         "next(DocumentPipeline(spinning(), threads=2))",
         "next(DocumentReader(spin, 'text'))",
         "next(DocumentReader(lambda n: b'{\\n', 'jsonl', fallback=spin))",
+        "slmtok.id_arrays.StreamDecoder(encoder).push(type('Id', (), {'__index__': spin})())",
     ],
 )
 def test_a_thread_in_code_of_python_does_not_abort_the_process_at_its_end(work: str) -> None:

@@ -33,7 +33,7 @@ pub fn hang_if_ended<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// `callable(*args, **kwargs)`. Otherwise code of Python runs only in `__index__` of an id and in `__del__`.
+/// `callable(*args, **kwargs)`. Otherwise code of Python runs only in `__del__`: callers convert what has `__index__` before.
 pub fn call<'py>(
     callable: &Bound<'py, PyAny>,
     args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,

@@ -74,3 +74,12 @@ def test_passes_that_take_torchs_generator_wait_for_each_other():
         order.append("first")
     thread.join()
     assert order == ["first", "other"]
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
+def test_a_recurrent_model_passes_in_fp16_on_a_cpu(name):
+    """torch has no LSTM of fp16 on every CPU."""
+    with torch.autocast("cpu", torch.float16):
+        found = passed(name)
+    for short, exact in zip(found, passed(name), strict=True):
+        torch.testing.assert_close(short.float(), exact, rtol=0.05, atol=0.05)

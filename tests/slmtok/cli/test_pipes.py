@@ -137,3 +137,24 @@ def test_of_several_pipes_the_first_is_opened_before_it_is_read(slmtok: Any, tmp
     assert slmtok("count", *pipes, "-o", "x.counts").code == 0
     feeder.join()
     assert package.PretokenCounts.load("x.counts").documents == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "audit no.json --on fifo",
+        "audit tok.json --on fifo --leak no.json",
+        "audit tok.json --on fifo --metadata no.json",
+        "audit tok.json --on fifo --baselines no.json",
+        "bench -t no.json --on fifo",
+        "encode fifo -t no.json",
+        "eval no.json --on fifo",
+        "import no.json --verify-on fifo -o x.json",
+        "report no.json --on fifo",
+    ],
+)
+def test_another_missing_input_is_named_before_a_pipe_is_opened(line: str, slmtok: Callable[..., Any]) -> None:
+    """The pipe has no writer, so a command that opened it would wait."""
+    os.mkfifo("fifo")
+    package.train(package.Texts([TEXT.decode()]), vocab_size=300).save("tok.json")
+    assert "'no.json'" in slmtok(*line.split()).err

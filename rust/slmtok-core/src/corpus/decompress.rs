@@ -1,8 +1,7 @@
 //! Decompressed bytes of a file (gzip, Zstandard, xz). A truncated file is an error, never a shorter text.
 //!
-//! A *seek point* is a place from which decompression can start: any byte of an uncompressed file, the start of each gzip
-//! member and of each Zstandard frame, and the start of any file. A later run resumes there without decompressing what is
-//! before.
+//! A *seek point* is a place from which decompression can start: any byte of an uncompressed file, and the start of each gzip
+//! member, Zstandard frame and xz stream. A later run resumes there without decompressing what is before.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -11,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::GzDecoder;
-use liblzma::bufread::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream};
+use liblzma::stream::{Action, Status, Stream};
 use zstd::stream::raw::{Decoder, Operation};
 
 use crate::{Error, Result, interrupt};
@@ -39,6 +37,8 @@ const READ_BYTES: usize = 1 << 17;
 /// Memory limit of the xz decoder: a dictionary as large as the window of the zstd decoder (128 MiB), and 16 MiB. A header of a
 /// few bytes can request 4 GiB.
 const XZ_MEMORY_BYTES: u64 = (128 + 16) << 20;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// A place in a file from which decompression can start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,11 +89,8 @@ pub fn decompress(
     Ok(match compression {
         Compression::Plain => Box::new(Plain { source: counted, position: start }),
         Compression::Gz => Box::new(GzipMembers::new(buffered(counted), start)),
-        Compression::Zst => Box::new(ZstdFrames::new(buffered(counted), start)?),
-        Compression::Xz => {
-            let decoder = Stream::new_stream_decoder(XZ_MEMORY_BYTES, CONCATENATED)?;
-            Box::new(Sequential { source: XzDecoder::new_stream(buffered(counted), decoder), start })
-        }
+        Compression::Zst => Box::new(Frames::new(buffered(counted), start, Decoder::new()?)),
+        Compression::Xz => Box::new(Frames::new(buffered(counted), start, xz_decoder()?)),
     })
 }
 
@@ -154,61 +151,119 @@ impl<R: Read + Send> Source for Plain<R> {
     }
 }
 
-/// A format that can only be decompressed from its start.
-struct Sequential<R> {
-    source: R,
-    start: SeekPoint,
+/// Checks that the bytes behind a whole frame begin another one: `block` are some of them, `position` is that of the first.
+///
+/// # Errors
+/// Bytes that do not. At the start of the file the decoder says what they are not.
+fn check_follows(frame: &str, magic: &[u8], block: &[u8], position: u64) -> io::Result<()> {
+    if position == 0 || block.iter().zip(magic).all(|(byte, expected)| byte == expected) {
+        return Ok(());
+    }
+    let reason = format!("a whole {frame} ends before byte {position}, and what follows is no {frame}");
+    Err(io::Error::new(ErrorKind::InvalidData, reason))
 }
 
-impl<R: Read> Read for Sequential<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.source.read(buffer)
+fn xz_decoder() -> io::Result<Stream> {
+    Ok(Stream::new_stream_decoder(XZ_MEMORY_BYTES, 0)?)
+}
+
+/// A decoder of one frame after the other.
+trait FrameDecoder: Send {
+    /// What the format calls a frame.
+    const FRAME: &str;
+    /// Whether zeros may follow a frame.
+    const IS_PADDED: bool;
+    /// The first bytes of a frame whose first byte is `first`.
+    fn magic(first: u8) -> [u8; 4];
+    /// Forgets the frame before.
+    fn restart(&mut self) -> io::Result<()>;
+    /// The bytes that were read and written, and whether the frame ended.
+    fn run(&mut self, compressed: &[u8], buffer: &mut [u8]) -> io::Result<(usize, usize, bool)>;
+}
+
+impl FrameDecoder for Decoder<'static> {
+    const FRAME: &str = "Zstandard frame";
+    const IS_PADDED: bool = false;
+
+    fn magic(first: u8) -> [u8; 4] {
+        // Skippable frames begin with any of 16 bytes.
+        if first >> 4 == 5 { [first, 0x2a, 0x4d, 0x18] } else { [0x28, 0xb5, 0x2f, 0xfd] }
+    }
+
+    fn restart(&mut self) -> io::Result<()> {
+        self.reinit()
+    }
+
+    fn run(&mut self, compressed: &[u8], buffer: &mut [u8]) -> io::Result<(usize, usize, bool)> {
+        let status = self.run_on_buffers(compressed, buffer)?;
+        Ok((status.bytes_read, status.bytes_written, status.remaining == 0))
     }
 }
 
-impl<R: Read + Send> Source for Sequential<R> {
-    fn seek_point(&self) -> SeekPoint {
-        self.start
+impl FrameDecoder for Stream {
+    const FRAME: &str = "xz stream";
+    const IS_PADDED: bool = true;
+
+    fn magic(_first: u8) -> [u8; 4] {
+        [0xfd, b'7', b'z', b'X']
+    }
+
+    fn restart(&mut self) -> io::Result<()> {
+        *self = xz_decoder()?;
+        Ok(())
+    }
+
+    fn run(&mut self, compressed: &[u8], buffer: &mut [u8]) -> io::Result<(usize, usize, bool)> {
+        let (read, written) = (self.total_in(), self.total_out());
+        let status = self.process(compressed, buffer, Action::Run)?;
+        #[expect(clippy::cast_possible_truncation, reason = "at most the length of a slice")]
+        let size = |total: u64| total as usize;
+        Ok((size(self.total_in() - read), size(self.total_out() - written), status == Status::StreamEnd))
     }
 }
 
-/// All frames of a Zstandard file; skippable frames are skipped.
-struct ZstdFrames<R> {
-    source: R,
-    decoder: Decoder<'static>,
+/// All frames of a Zstandard file, of which skippable ones are skipped, or all streams of an xz file.
+struct Frames<D, R> {
+    source: Positioned<R>,
+    decoder: D,
     in_frame: bool,
-    position: SeekPoint,
+    uncompressed: u64,
     frame_start: SeekPoint,
 }
 
-impl<R: BufRead> ZstdFrames<R> {
-    fn new(source: R, start: SeekPoint) -> io::Result<Self> {
-        Ok(Self { source, decoder: Decoder::new()?, in_frame: false, position: start, frame_start: start })
+impl<D: FrameDecoder, R: BufRead> Frames<D, R> {
+    fn new(source: R, start: SeekPoint, decoder: D) -> Self {
+        let source = Positioned { source, position: start.compressed };
+        Self { source, decoder, in_frame: false, uncompressed: start.uncompressed, frame_start: start }
     }
 }
 
-impl<R: BufRead> Read for ZstdFrames<R> {
+impl<D: FrameDecoder, R: BufRead> Read for Frames<D, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
+            if D::IS_PADDED && !self.in_frame && self.source.position > 0 {
+                skip_zeros(&mut self.source)?;
+            }
+            let position = self.source.position;
             let compressed = self.source.fill_buf()?;
             let at_end = compressed.is_empty();
             if (at_end && !self.in_frame) || buffer.is_empty() {
                 return Ok(0);
             }
             if !self.in_frame {
-                self.decoder.reinit()?;
+                check_follows(D::FRAME, &D::magic(compressed[0]), compressed, position)?;
+                self.decoder.restart()?;
             }
             // At the end of the file the decoder may still hold output.
-            let status = self.decoder.run_on_buffers(compressed, buffer)?;
-            self.source.consume(status.bytes_read);
-            self.position.compressed += status.bytes_read as u64;
-            self.position.uncompressed += status.bytes_written as u64;
-            self.in_frame = status.remaining > 0;
-            if !self.in_frame {
-                self.frame_start = self.position;
+            let (read, written, ended) = self.decoder.run(compressed, buffer)?;
+            self.source.consume(read);
+            self.uncompressed += written as u64;
+            self.in_frame = !ended;
+            if ended {
+                self.frame_start = SeekPoint { compressed: self.source.position, uncompressed: self.uncompressed };
             }
-            if status.bytes_written > 0 {
-                return Ok(status.bytes_written);
+            if written > 0 {
+                return Ok(written);
             }
             if at_end && self.in_frame {
                 return Err(ErrorKind::UnexpectedEof.into());
@@ -217,7 +272,7 @@ impl<R: BufRead> Read for ZstdFrames<R> {
     }
 }
 
-impl<R: BufRead + Send> Source for ZstdFrames<R> {
+impl<D: FrameDecoder, R: BufRead + Send> Source for Frames<D, R> {
     fn seek_point(&self) -> SeekPoint {
         self.frame_start
     }
@@ -252,7 +307,11 @@ impl<R: BufRead> Read for GzipMembers<R> {
             let Some(state) = self.state.take() else { return Ok(0) };
             match state {
                 Member::Between(mut source) => {
-                    let at_end = source.fill_buf().map(<[u8]>::is_empty);
+                    let position = source.position;
+                    let at_end = source.fill_buf().and_then(|block| {
+                        check_follows("gzip member", &GZIP_MAGIC, block, position)?;
+                        Ok(block.is_empty())
+                    });
                     let inside = matches!(at_end, Ok(false));
                     self.state = Some(if inside {
                         Member::Inside(Box::new(GzDecoder::new(source)))

@@ -119,6 +119,21 @@ fn a_truncated_file_is_an_error_wherever_it_ends() {
 }
 
 #[test]
+fn an_error_names_the_end_of_the_last_whole_member() {
+    for (name, compression) in COMPRESSIONS.into_iter().skip(1) {
+        let whole = compressed(b"text", compression);
+        for garbage in [&b"not compressed at all"[..], b"n", b"PK"] {
+            match read(&[&whole, garbage].concat(), compression, line_format()) {
+                Err(Error::Damaged { reason: Some(reason), .. }) => {
+                    assert!(reason.contains(&format!("ends before byte {}, ", whole.len())), "{name}: {reason}");
+                }
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn xz_headers_cannot_request_unlimited_memory() {
     let mut file = compressed(b"text", Compression::Xz);
     // Behind the stream header stands the block header: 12 bytes, one filter (LZMA2), whose one property is the dictionary size.
