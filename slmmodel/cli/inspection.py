@@ -23,6 +23,7 @@ from slmmodel.errors import MAX_LISTED, MissingInput, OptionError, SlmmodelError
 from slmmodel.hardware import refuse_type_of_device
 from slmmodel.sizes import format_bytes, format_time
 from slmmodel.versions import package_version
+from slmtok.cli.arguments import with_commands
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, print_rows, settings, write_text
@@ -170,6 +171,7 @@ def _refuse_other_file(path: str, command: str, takes: str) -> None:
         what, fix = f"{NAMES[kind]}, ", READERS.get(kind, "slmtok info {}").format(shlex.quote(path))
     elif folder is None:
         what, fix = guess(path)
+        fix = with_commands(fix, path)
     else:
         program = "slmtok" if command == "info" and has_manifest(folder) else "slm"
         what, fix = f"a file of {folder}, ", shlex.join([program, command, str(folder)])
