@@ -154,7 +154,7 @@ def _folders_to_check(paths: Sequence[str]) -> list[str]:
         try:
             _refuse_unchecked(path)
             found.append(path)
-        except OptionError:
+        except (OptionError, MissingInput):
             found += [str(folder)] if (folder := _folder_of(path)) else []
     return list(dict.fromkeys(found))
 
@@ -338,7 +338,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
             raise missing_path(path, similar_name(path) or fix)
         try:
             _refuse_unchecked(path)
-        except OptionError as error:
+        except (OptionError, MissingInput) as error:
             if folders := _folders_to_check(paths):
                 error.fix = shlex.join(["slm", "doctor", *folders])
             raise
@@ -352,7 +352,10 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
 
 
 def _refuse_unchecked(path: str) -> None:
-    """Raises `OptionError` for what is no run, packed data or tokenizer; a damaged one is an answer of the check."""
+    """Raises `OptionError` for what is no run, packed data or tokenizer; a damaged one is an answer of the check.
+
+    A folder with a model of Hugging Face is the `MissingInput` of all commands that take a run.
+    """
     takes = "a run, packed data or a tokenizer"
     if Path(path).is_file():
         _refuse_other_file(path, "doctor", takes)
@@ -365,6 +368,8 @@ def _refuse_unchecked(path: str) -> None:
         raise OptionError(f"{path!r} is a part of {whole}, which is checked as a whole", fix=fix, option="paths")
     if not is_checked and not lacks_of_run(path):
         found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if has_manifest(each))]
+        if not found and Path(path, "config.json").is_file():
+            raise RunFolder(Path(path)).not_a_run(path, option="paths")
         fix = shlex.join(["slm", "doctor", *found]) if found else f"name {takes}"
         raise OptionError(f"{path!r} is not {takes}", fix=fix, option="paths")
 
