@@ -293,11 +293,12 @@ def read_yaml(path: str) -> Settings:
         settings[name] = Setting(value, f"{path}, line {number}")
     if settings and 2 * sum(map(_is_meant, settings)) < len(settings):
         known = [*OPTIONS, *model_options(settings)]
+        values = {name: each.value for name, each in settings.items()}
         raise InvalidConfig(
             f"{path} is not a configuration: it has the key {next(iter(settings))!r}",
             where=path,
             limit=f"sections: {', '.join(_SECTIONS)}",
-            fix=f"{of_another_trainer(settings, known)}slm config > run.yaml writes one",
+            fix=f"{of_another_trainer(settings, known, values)}slm config > run.yaml writes one",
             path=path,
             option="config",
         )

@@ -247,7 +247,7 @@ def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Ma
         found.append(f"{_SEQ_LEN}={length}")
     for name, meant in ours.items():
         value = str(unknown[name])
-        if meant == BATCH_TOKENS and name in SEQUENCES and length and value.isdecimal():
+        if meant == BATCH_TOKENS and name.rpartition(".")[2] in SEQUENCES and length and value.isdecimal():
             found.append(f"{meant}={int(value) * length}")
         elif meant not in known or meant in (*UNITS, *VOCAB_SIZES) or not isinstance(unknown[name], str | int | float):
             return None

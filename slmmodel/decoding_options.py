@@ -178,7 +178,7 @@ def _as_top_p(name: str, value: object) -> tuple[Argument, ...] | None:
 
 
 class DecodingOptions(SamplingOptions):
-    """How a continuation is found: by draws, or by a method of `slmmodel.sampling.methods`, and where it ends."""
+    """How a continuation is found: by draws, or by a method of `slmmodel.decoding_methods`, and where it ends."""
 
     beam: Count = option(0, "Width of a beam search; 0 draws.", le=MAX_BEAMS)
     beam_sample: Count = option(0, "Beam sampling: width of a beam search whose extensions are drawn.", le=MAX_BEAMS)

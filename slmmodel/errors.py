@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from slmmodel.foreign_names import UNITS, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -393,13 +393,21 @@ def _near_setting(name: str, known: Collection[str]) -> str | None:
     return (near and ".".join(filter(None, (above, near)))) if names else suggestion(name, known)
 
 
-def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
-    """The settings that mean what those of another trainer do, as the beginning of a fix; empty for other names."""
+def of_another_trainer(names: Iterable[str], known: Collection[str], values: Mapping[str, object] | None = None) -> str:
+    """The settings that mean what those of another trainer do, as the beginning of a fix; empty for other names.
+
+    values: of the settings; one that has another word here is translated.
+    """
     given = list(names)
     pairs = [(name, setting_meant(name, known)) for name in given if name not in known]
     pairs = [(name, None if ours in VOCAB_SIZES else ours) for name, ours in pairs]  # the data decide these
     units = {ours: f" ({unit.removeprefix(', which ').removeprefix('is ')})" for ours, unit in UNITS.items()}
-    written = [f"{ours} for {name}{units.get(str(ours), '')}" for name, ours in pairs if ours in known]
+    words = {name: FOREIGN_VALUES.get(str(ours), {}).get(str((values or {}).get(name)).lower()) for name, ours in pairs}
+    written = [
+        f"{ours}{f': {words[name]}' if words[name] else ''} for {name}{units.get(str(ours), '')}"
+        for name, ours in pairs
+        if ours in known
+    ]
     # The heads of a preset are grouped by its own number of key/value heads, which trainers without groups do not name.
     is_ungrouped = {"model.n_heads"} == {ours for _, ours in pairs} & {"model.n_heads", "model.n_kv_heads"}
     written += ["model.n_kv_heads with the number of heads"] if is_ungrouped else []

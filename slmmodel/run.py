@@ -31,6 +31,7 @@ from slmmodel.data import RunData
 from slmmodel.data.opening import name_packed, open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
+from slmmodel.decoding_methods import METHODS, chosen_method
 from slmmodel.decoding_options import MAX_NEW_TOKENS, DecodingOptions, check_options, for_each, repeats_options
 from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
 from slmmodel.evaluation.certificate import check_run, check_seq_len
@@ -42,7 +43,6 @@ from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
 from slmmodel.sampling import Continuation
 from slmmodel.sampling.assisted import assisted
-from slmmodel.sampling.methods import METHODS, chosen_method
 from slmmodel.sampling.prefill import check_logits
 from slmmodel.torch_state import own_torch_state
 from slmmodel.training.metrics import Report

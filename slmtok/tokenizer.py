@@ -10,10 +10,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
-from slmtok.calls import argument_text, explains_calls, warn_caller, warn_if_used_up, warn_of_file_names, wrong_call
+from slmtok.calls import (
+    Expression,
+    argument_text,
+    call_text,
+    explains_calls,
+    warn_caller,
+    warn_if_used_up,
+    warn_of_file_names,
+    wrong_call,
+)
 from slmtok.checks import (
     are_texts,
     check_bool,
@@ -138,7 +148,12 @@ class Tokenizer(metaclass=_NamesConstructors):
 
     def __call__(self, *args: object, **keywords: object) -> NoReturn:
         """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""
-        fix = "tok.encode(text), or slmtok.compat.as_hf(tok), which is called as in transformers"
+        given = args or (keywords.pop("text", Expression("text")),)
+        texts = [Expression(argument_text(each, "text")) for each in given]
+        name = "encode_batch" if isinstance(given[0], (list, tuple)) else "encode"
+        taken = {each: value for each, value in keywords.items() if each in signature(self.encode).parameters}
+        own = f"{call_text(f'tok.{name}', texts, taken)}, or " if len(texts) == 1 else ""
+        fix = f"{own}{call_text('slmtok.compat.as_hf(tok)', texts, keywords)}, as in transformers"
         raise WrongType("a Tokenizer is not called", fix=fix)
 
     @classmethod

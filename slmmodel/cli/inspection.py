@@ -23,6 +23,7 @@ from slmmodel.errors import MAX_LISTED, MissingInput, OptionError, SlmmodelError
 from slmmodel.hardware import refuse_type_of_device
 from slmmodel.sizes import format_bytes, format_time
 from slmmodel.versions import package_version
+from slmtok.cli.arguments import with_commands
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, print_rows, settings, write_text
@@ -153,7 +154,7 @@ def _folders_to_check(paths: Sequence[str]) -> list[str]:
         try:
             _refuse_unchecked(path)
             found.append(path)
-        except OptionError:
+        except (OptionError, MissingInput):
             found += [str(folder)] if (folder := _folder_of(path)) else []
     return list(dict.fromkeys(found))
 
@@ -170,6 +171,7 @@ def _refuse_other_file(path: str, command: str, takes: str) -> None:
         what, fix = f"{NAMES[kind]}, ", READERS.get(kind, "slmtok info {}").format(shlex.quote(path))
     elif folder is None:
         what, fix = guess(path)
+        fix = with_commands(fix, path)
     else:
         program = "slmtok" if command == "info" and has_manifest(folder) else "slm"
         what, fix = f"a file of {folder}, ", shlex.join([program, command, str(folder)])
@@ -336,7 +338,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
             raise missing_path(path, similar_name(path) or fix)
         try:
             _refuse_unchecked(path)
-        except OptionError as error:
+        except (OptionError, MissingInput) as error:
             if folders := _folders_to_check(paths):
                 error.fix = shlex.join(["slm", "doctor", *folders])
             raise
@@ -350,7 +352,10 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
 
 
 def _refuse_unchecked(path: str) -> None:
-    """Raises `OptionError` for what is no run, packed data or tokenizer; a damaged one is an answer of the check."""
+    """Raises `OptionError` for what is no run, packed data or tokenizer; a damaged one is an answer of the check.
+
+    A folder with a model of Hugging Face is the `MissingInput` of all commands that take a run.
+    """
     takes = "a run, packed data or a tokenizer"
     if Path(path).is_file():
         _refuse_other_file(path, "doctor", takes)
@@ -363,6 +368,8 @@ def _refuse_unchecked(path: str) -> None:
         raise OptionError(f"{path!r} is a part of {whole}, which is checked as a whole", fix=fix, option="paths")
     if not is_checked and not lacks_of_run(path):
         found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if has_manifest(each))]
+        if not found and Path(path, "config.json").is_file():
+            raise RunFolder(Path(path)).not_a_run(path, option="paths")
         fix = shlex.join(["slm", "doctor", *found]) if found else f"name {takes}"
         raise OptionError(f"{path!r} is not {takes}", fix=fix, option="paths")
 

@@ -182,10 +182,10 @@ def _continue(
     context: RunContext, method: str, prompts: Sequence[list[int]], max_new: int, seed: int
 ) -> list[list[int]]:
     """The continuation of each prompt, without the id that ended it."""
+    from slmmodel.decoding_methods import METHODS as SEARCHES
+    from slmmodel.decoding_methods import chosen_method
     from slmmodel.generation import Generation
     from slmmodel.run import special_ids
-    from slmmodel.sampling.methods import METHODS as SEARCHES
-    from slmmodel.sampling.methods import chosen_method
 
     options = SampleConfig(**special_ids(context.vocab), **METHODS[method], seed=seed, max_new_tokens=max_new)
     search = chosen_method(options, greedy=options.greedy, assistant=False)

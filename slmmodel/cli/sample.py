@@ -41,6 +41,7 @@ from slmmodel.cli.options import (
     to_stdout,
 )
 from slmmodel.cli.text import TextDecoder
+from slmmodel.decoding_methods import METHODS, chosen_method
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.cli.errors import EXTRA
@@ -132,10 +133,8 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     options = SampleConfig(**values)
     given = check_prompt(prompt, ids)
     _check_early(options, given, RunFolder.open(run))
-    load_torch()
-    from slmmodel.sampling.methods import chosen_method
-
     method = chosen_method(options, greedy=options.greedy, assistant=bool(options.assistant))
+    load_torch()
     context = open_run(run, **opening)
     job = SampleJob(context, prompt_ids(context, prompt, ids), _resolved(options, context))
     if options.assistant:
@@ -246,8 +245,6 @@ class SampleJob:
 
     def search(self, method: str) -> Outcome:
         """At most `n` continuations by one of `METHODS`."""
-        from slmmodel.sampling.methods import METHODS
-
         options = self.options
         found = METHODS[method].decode(self.context.model, self.prompt, options, options.n)
         warnings: tuple[str, ...] = ()

@@ -130,7 +130,8 @@ def _values(path: str, known: Collection[str]) -> dict[str, str | None] | None:
         return None
     text = file.read_text("utf-8", "replace")
     if text.lstrip().startswith("{"):
-        return {name: _of_json(value) for name, value in _table(text).items()}
+        # null stands for the default of the other trainer, as for ours.
+        return {name: _of_json(value) for name, value in _table(text).items() if value is not None}
     found: dict[str, str | None] = {}
     for line in text.splitlines():
         if head := _SECTION.fullmatch(line):

@@ -611,7 +611,8 @@ def _with_options(config: str) -> str | None:
     context, given = click.get_current_context(silent=True), arguments_of_command()
     if context is None or (sets := as_options(config, given)) is None:
         return None
-    rest = [word for word in without(("--config",), given) if word != config]
+    # The file is no configuration to check.
+    rest = [word for word in without(("--config",), given) if word not in (config, "--check")]
     return command_line(context, [*rest, *sets.words, *_free_output(context)]) + sets.remark
 
 

@@ -173,6 +173,8 @@ def open_foreign(
     if recorded is None and path.suffix != ".npy":
         _refuse_wider(path, ids)
     beside = path.parent / "vocab.json"
+    if vocab is None and not meta:
+        _refuse_characters(path)
     if vocab is None and not beside.is_file():
         raise UnsupportedFormat(
             f"{path.name} does not record its tokenizer",
@@ -190,6 +192,22 @@ def open_foreign(
     check_ids(path, ids, vocab.n_vocab, other)
     stored = meta.get("frame") if delimiter is None else None
     return ForeignSource(ids, chosen, str(stored or LAYOUTS[chosen].stored), vocab, delimiter)
+
+
+def _refuse_characters(path: Path) -> None:
+    """Raises `UnsupportedFormat` for ids of characters of nanoGPT, which a `meta.pkl` beside them lists.
+
+    The first of them would be the special tokens of a tokenizer of slmtok, whose `vocab.json` fits any small ids.
+    """
+    characters, text = path.with_name("meta.pkl"), path.with_name("input.txt")
+    if characters.is_file():
+        corpus = shlex.quote(str(text)) if text.is_file() else "TEXT"
+        raise UnsupportedFormat(
+            f"{path.name} holds ids of characters, as nanoGPT writes them with the meta.pkl beside it",
+            where=str(characters),
+            limit="ids of a tokenizer of slmtok, which has no such ids",
+            fix=f"train on the text: slm train {corpus} -t TOK; or remove meta.pkl, where it belongs to other ids",
+        )
 
 
 _HEAD_IDS = 4096

@@ -149,8 +149,6 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     Two files exchanged, a text among tokenizers as the value of --on, or a missing file as the output. For a tokenizer
     of another kind, the command that trains one.
     """
-    from slmtok.formats.foreign_files import READ_PAIR, TRAIN_OWN_CALL
-
     if isinstance(apart := error.fields.get("files_by_key"), dict):
         error.fix = _counted_apart(apart, ctx)
         return
@@ -180,12 +178,8 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
         command = command_line(ctx, [*arguments_of(ctx), *records])
         error.fix = error.fix.replace("slmtok ...", command)
         return
-    if error.fix and (call := TRAIN_OWN_CALL.search(error.fix)):
-        error.fix = error.fix.replace(call[0], _train_own(path, ctx))
-        return
-    if error.fix and READ_PAIR in error.fix:
-        before, begin, code = error.fix.partition(READ_PAIR)
-        error.fix = before + _read_pair(begin + code, ctx)
+    if error.fix and (line := with_commands(error.fix, path, ctx)) != error.fix:
+        error.fix = line
         return
     as_output = with_output_named(ctx, path) if isinstance(error, MissingInput) else None
     if fix := as_output or _exchanged(path, ctx) or _on_text(path, ctx):
@@ -194,6 +188,17 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     beside = str(error.fix).partition("tokenizer file beside it: ")[2]
     if beside and beside in [value for _, value in _values(ctx)]:
         error.fix = f"name another tokenizer in place of {path}: {beside} is given already"
+
+
+def with_commands(fix: str, path: str, ctx: click.Context | None = None) -> str:
+    """The fix of an error about the file `path` with commands in the place of calls of Python."""
+    from slmtok.formats.foreign_files import READ_PAIR, TRAIN_OWN_CALL
+
+    ctx = ctx or click.get_current_context()
+    if call := TRAIN_OWN_CALL.search(fix):
+        return fix.replace(call[0], _train_own(path, ctx))
+    before, begin, code = fix.partition(READ_PAIR)
+    return before + _read_pair(begin + code, ctx) if begin else fix
 
 
 def _named_once(kept: Sequence[str], ctx: click.Context) -> str | None:

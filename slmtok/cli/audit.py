@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.errors import error_dict
+from slmtok.cli.errors import error_dict, error_text
 from slmtok.cli.files import check_is_file, check_output, read_texts, refuse_missing, require_bytes, text_files
 from slmtok.cli.options import (
     command,
+    explain,
     option,
     options_of,
     output_options,
@@ -104,8 +105,9 @@ def audit(
     try:
         tokenizer, content, shards = _open(subject, metadata)
     except _INVALID_TOKENIZER as error:
+        explain(error)
         invalid = metadata if error.fields.get("path") == metadata else subject
-        line = f"{invalid}: INVALID: {error}"
+        line = f"{invalid}: INVALID: {error_text(error)}"
         result = {"verdict": False, "path": None, "error": error_dict(error)}
         return Outcome(result, lambda: write_line(line), code=ANSWER_NO)
     with Progress() as progress:

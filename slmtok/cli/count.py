@@ -238,14 +238,16 @@ def _no_counts(folder: str, texts: Sequence[str], *, is_alone: bool) -> OptionEr
 
 def _refuse_tokenizers(files: Sequence[str]) -> None:
     """Raises `OptionError` for a tokenizer among the files: the ids of two tokenizers cannot be joined."""
+    given = value_after(OUTPUT_FLAGS, arguments_of_command()) or ""
+    output = f"-o {shlex.quote(free_name(given if given.endswith('.json') else 'larger.json'))}"
     for file in files:
         if kind_of_file(file) == TOKENIZER:
             raise OptionError(
                 f"{file} is a tokenizer, and merge adds up counts",
                 where=file,
                 limit="two tokenizers give one id to different tokens, and cannot be merged",
-                fix=f"slmtok extend {shlex.quote(file)} CORPUS --vocab N -o larger.json learns from more text; "
-                "slmtok train CORPUS1 CORPUS2 --vocab N learns from both",
+                fix=f"slmtok extend {shlex.quote(file)} CORPUS --vocab N {output} learns from more text; "
+                f"slmtok train CORPUS1 CORPUS2 --vocab N {output} learns from both",
                 option="files",
             )
 

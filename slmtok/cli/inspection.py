@@ -13,7 +13,7 @@ from slmtok import file_kinds
 from slmtok.cli import packed
 from slmtok.cli.errors import error_dict
 from slmtok.cli.files import names_tokenizer
-from slmtok.cli.options import command, option, tokenizer_argument
+from slmtok.cli.options import command, explain, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.corpus.formats import is_corpus_name
@@ -163,6 +163,7 @@ def _verify_file(path: str, deep: bool, tokenizer: str) -> dict[str, Any]:
         is_other = isinstance(error, WrongFormat) and error.fields.get("path") == path
         checked = not is_other and not isinstance(error, (MissingInput, Unreadable))
         code = ANSWER_NO if checked else FAILED
+        explain(error)
         return {"path": path, "ok": False, "checked": checked, "error": error_dict(error), "code": code}
     return {"path": path, "ok": True, "checked": True, "what": what, "code": DONE}
 

@@ -215,6 +215,20 @@ _THREADS = ("--num-proc", "--num-workers", "--workers", "--jobs")
 _NO_THREADS = "leave it out: the command has no choice of threads"
 
 
+def explain(error: SlmtokError, ctx: click.Context | None = None) -> None:
+    """Puts the command line and its files into the fix of an error of the library, whose fix may be a call.
+
+    A command that prints an error among its results, and raises none, explains it so.
+    """
+    ctx = ctx or click.get_current_context()
+    if isinstance(error, CorpusTooSmall):
+        explain_too_small(error)
+    explain_validation(error, ctx)
+    explain_by_files(error, ctx)
+    explain_record(error, ctx)
+    name_swap(error, ctx)
+
+
 class Command(click.Command):
     """A click command some of whose options make up objects, with options grouped by headings in its help."""
 
@@ -262,12 +276,7 @@ class Command(click.Command):
             noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
-            if isinstance(error, CorpusTooSmall):
-                explain_too_small(error)
-            explain_validation(error, ctx)
-            explain_by_files(error, ctx)
-            explain_record(error, ctx)
-            name_swap(error, ctx)
+            explain(error, ctx)
             self._explain_default_output(error, ctx)
             raise
 

@@ -53,7 +53,7 @@ from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_special
 from slmtok.options import CountOptions, TrainOptions
-from slmtok.specials import FIRST_LEARNED, SPELLING, SpecialId, pairs_meant, spellings_meant
+from slmtok.specials import FIRST_LEARNED, N_SPECIALS, SPELLING, SpecialId, pairs_meant, spellings_meant
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.lock import load_lock, lock_path
@@ -120,6 +120,8 @@ def _load_own(tokenizer: str, corpus: Sequence[str], size: int | None, output: s
     if loaded.vocabulary.layout == "foreign":
         error = foreign_ids("changed")
         words = ["slmtok", "train", *corpus, "--vocab", str(max(size or loaded.n_vocab, FIRST_LEARNED)), "-o", output]
+        if size is not None and size < FIRST_LEARNED:
+            error.limit = f"{error.limit}; {FIRST_LEARNED} ids are the least: {N_SPECIALS} specials and 256 bytes"
         error.where, error.fix = tokenizer, shlex.join([*words, *["--force"] * force])
         raise error
     return loaded

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok import atomic
-from slmtok.errors import CorruptFile, WrongFormat
+from slmtok.errors import CorruptFile, SlmtokError, WrongFormat
 from slmtok.file_content import HEAD_BYTES, is_text
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import free_name, read_file
@@ -69,27 +69,21 @@ def load_digests(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
         and hashlib.sha256(data[:-32]).digest() == data[-32:]
         and bool((numbers[1:] >= numbers[:-1]).all())
     )
-    if not sound and (other := NAMES.get(kind_of(data))):
-        raise CorruptFile(
-            f"{name} is {other}, not one of document digests",
-            where=name,
-            fix="name one: slmtok count CORPUS --doc-digests writes it beside the counts",
-            path=name,
-        )
-    if not sound and is_text(data[:HEAD_BYTES]):
-        counts = free_name(f"{name.removesuffix(Path(name).suffix)}.counts")
-        line = f"slmtok count {shlex.quote(name)} --doc-digests -o {shlex.quote(counts)}"
-        raise WrongFormat(
-            f"{name} is text, not a file of document digests",
-            where=name,
-            fix=f"{line}, and name {shlex.quote(counts + SUFFIX)}",
-            path=name,
-        )
     if not sound:
-        raise CorruptFile(
-            f"{name} is not a sound file of document digests",
-            where=name,
-            fix="slmtok count CORPUS --doc-digests writes one",
-            path=name,
-        )
+        raise _not_digests(name, data)
     return numbers.astype(np.uint64)
+
+
+def _not_digests(name: str, data: bytes) -> SlmtokError:
+    """The error for a file that is no sound one. The fix names the digests beside counts, else it writes new ones."""
+    other, beside, stem = NAMES.get(kind_of(data)), name + SUFFIX, name.removesuffix(SUFFIX)
+    is_corpus = other is None and is_text(data[:HEAD_BYTES])
+    counts = free_name(f"{stem.removesuffix(Path(stem).suffix)}.counts")
+    line = f"slmtok count {shlex.quote(name) if is_corpus else 'CORPUS'} --doc-digests -o {shlex.quote(counts)}"
+    fix = f"{line}, and name {shlex.quote(counts + SUFFIX)}"
+    if os.path.isfile(beside):  # noqa: PTH113
+        fix = f"name the digests beside it: {shlex.quote(beside)}"
+    if is_corpus:
+        return WrongFormat(f"{name} is text, not a file of document digests", where=name, fix=fix, path=name)
+    fact = f"is {other}, not one of document digests" if other else "is not a sound file of document digests"
+    return CorruptFile(f"{name} {fact}", where=name, fix=fix, path=name)

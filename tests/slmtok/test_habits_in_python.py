@@ -55,7 +55,13 @@ def fix_of(call) -> str | None:
         (lambda tok: slmtok.train("corpus.txt", vocab_size="20MB"), "vocab_size=8192, for instance"),
         (lambda tok: slmtok.train("corpus.txt", pattern=re.compile("[a-z]+")), "pattern='[a-z]+'"),
         (lambda tok: slmtok.pack("corpus.txt", tok, "data", overwrite=True), "force=True"),
-        (lambda tok: tok("a"), "tok.encode(text), or slmtok.compat.as_hf(tok), which is called as in transformers"),
+        (lambda tok: tok("a"), "tok.encode('a'), or slmtok.compat.as_hf(tok)('a'), as in transformers"),
+        (
+            lambda tok: tok(["a", "b"], return_tensors="np"),
+            "tok.encode_batch(['a', 'b'], return_tensors='np'), "
+            "or slmtok.compat.as_hf(tok)(['a', 'b'], return_tensors='np'), as in transformers",
+        ),
+        (lambda tok: tok("a" * 999), "tok.encode(text), or slmtok.compat.as_hf(tok)(text), as in transformers"),
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
         (
             lambda tok: slmtok.load("tok.json", trust_remote_code=True),

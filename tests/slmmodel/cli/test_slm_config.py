@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 import yaml
+from printed_fixes import fix_of
 
 pytest.importorskip("torch")
 
@@ -179,6 +181,18 @@ def test_a_configuration_that_is_missing_is_made(slm, folder):
     Path("run.yml").write_text(slm(*made[1].split()[1:], code=0).out)
     slm("config", "--check", "run.yml", "--data", folder / "data", code=0)
     assert "fix:   check the name\n" in slm(*line[:-1], "none/run.yml", code=1).err
+
+
+def test_the_values_of_another_configuration_are_translated(slm, folder):
+    shape = '"model_type": "gpt2", "n_embd": 32, "n_head": 2, "n_layer": 1, "n_inner": null, "dtype": "float32"'
+    Path("config.json").write_text(f"{{{shape}}}")
+    fix = fix_of(slm("config", "--check", "config.json", code=2))
+    assert fix.endswith("--set model.n_layers=1 --set run.precision=fp32")
+    Path("run.yaml").write_text(slm(*shlex.split(fix)[1:], code=0).out)
+    slm("config", "--check", "run.yaml", "--data", folder / "data", code=0)
+    # A value that no option takes.
+    Path("config.json").write_text(f'{{{shape}, "n_positions": [8]}}')
+    assert "run.precision: fp32 for dtype" in fix_of(slm("config", "--check", "config.json", code=2))
 
 
 def test_an_address_in_the_place_of_data(slm, folder):

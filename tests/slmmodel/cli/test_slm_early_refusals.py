@@ -302,3 +302,9 @@ def test_a_lone_surrogate_in_a_pair_has_a_place(slm, here):
     err = slm("pairs", "run", "p.jsonl", code=1).err
     assert "error: the field 'sentence_bad' of a pair has a lone surrogate U+D83D, which has no UTF-8\n" in err
     assert "  where: p.jsonl, line 2\n" in err
+
+
+def test_ways_to_decode_are_compared_before_torch_is_loaded(slm, here, monkeypatch):
+    monkeypatch.setattr("slmmodel.cli.sample.load_torch", lambda: pytest.fail("torch is loaded"))
+    refused = slm("sample", "run", "hi", "--greedy", "--n", "3", code=2).err
+    assert "n has no effect with greedy, which draws nothing" in refused

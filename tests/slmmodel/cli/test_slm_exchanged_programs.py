@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
+import click
 import pytest
 
 pytest.importorskip("torch")
@@ -167,3 +170,41 @@ def test_the_vocabulary_of_another_program_is_kept(slm, here) -> None:
     Path("ids/vocab.json").rename("ids/vocab-other.json")
     run_fix("slmtok vocab tok.json --metadata -o ids/vocab.json")
     slm("train", "ids/ids.npy", "-o", "new", "--dry-run", code=0)
+
+
+NAMES_IN_EXAMPLES = {
+    **dict.fromkeys(("corpus.txt", "corpus/", "more.txt", "val.jsonl"), "text.txt"),
+    **dict.fromkeys(("old.json", "new.json", "a.json", "gpt2", "tiktoken:gpt2"), "tok.json"),
+    **dict.fromkeys(("data/", "data"), "data"),
+}
+"""Files of `here` for those in examples; of the two arms of an ablation one stays missing, so that none is trained."""
+FOREIGN_FILES = ("spm.model", "wordpiece.json", "old/merges.txt")
+CALL = re.compile(r'(slmtok|slmmodel)\.\w+\(|(?<!python -c ")from slmtok')
+"""Code that no shell runs."""
+
+
+def lines_with(command: click.Command, other: str) -> list[list[str]]:
+    """The example of a command with a file in the place of each of its inputs, and as its tokenizer."""
+    words = shlex.split(str(getattr(command, "example", "")).partition(" > ")[0])[1:]
+    words = [NAMES_IN_EXAMPLES.get(word, word) for word in words if word != "--open"]
+    words = [f"new-{word}" if before == "-o" else word for before, word in pairwise(["", *words])]
+    lines = [[*words[:at], other, *words[at + 1 :]] for at, word in enumerate(words) if Path(word).exists()]
+    takes_tokenizer = any("-t" in param.opts for param in command.params)
+    return [*lines, [*words, "-t", other]] if takes_tokenizer and "-t" not in words else lines
+
+
+def test_no_command_prints_a_call_as_its_fix(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import slmmodel.cli
+    import slmtok.cli
+
+    (here / "spm.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02")
+    (here / "wordpiece.json").write_text('{"version": "1.0", "model": {"type": "WordPiece", "vocab": {"[UNK]": 0}}}')
+    (here / "old").mkdir()
+    (here / "old/vocab.json").write_text('{"a": 0, "b": 1, "ab": 2}')
+    (here / "old/merges.txt").write_text("#version: 0.2\na b\n")
+    for program in (slmtok.cli, slmmodel.cli):
+        for name in program.APP.commands.keys() - {"bench", "completion"}:
+            for line in (line for other in FOREIGN_FILES for line in lines_with(program.APP.command(name), other)):
+                program.main(line)
+                printed = capsys.readouterr()
+                assert not CALL.search(printed.out + printed.err), (program.__name__, line, printed)

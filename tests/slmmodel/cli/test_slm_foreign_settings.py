@@ -71,6 +71,8 @@ def test_a_recurrent_model_has_a_size_of_its_state(arch, spelling, slm):
         ("batch_size=64 block_size=128", "run.batch_tokens=8192 model.seq_len=128"),
         ("batch_size=64 model.seq_len=32", "run.batch_tokens=2048"),
         ("batch_size=8", "model.seq_len=256 run.batch_tokens=2048"),
+        ("run.batch_size=8", "model.seq_len=256 run.batch_tokens=2048"),
+        ("run.batch_size=8 model.seq_len=64", "run.batch_tokens=512"),
         ("learning_rate=0.001 n_layer=1", "optim.lr=0.001 model.n_layers=1"),
     ],
 )

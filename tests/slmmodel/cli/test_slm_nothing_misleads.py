@@ -361,7 +361,7 @@ OF_OTHER_TRAINERS = {
 }
 WRONG_SETTINGS = {
     "batch_size=4": "--set model.seq_len=256 --set run.batch_tokens=1024\n",
-    "model.batch_size=4": "write run.batch_tokens, which",
+    "model.batch_size=4": "--set model.seq_len=256 --set run.batch_tokens=1024\n",
     "run.precision=torch.bfloat16": "--precision bf16\n",
     "optim.learning_rate=1": "--set optim.lr=1\n",
     "model.lr=1": "--set optim.lr=1\n",

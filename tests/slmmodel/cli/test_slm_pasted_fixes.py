@@ -220,6 +220,14 @@ def test_what_doctor_does_not_check_is_no_answer_of_it(slm, here, named, fix):
     assert slm(*line, "-q").code == 0 if program == "slm" else run_slmtok(line) == 0
 
 
+def test_doctor_says_what_a_model_of_hugging_face_is(slm, here):
+    Path("hf").mkdir()
+    Path("hf/config.json").write_text("{}")
+    refused = slm("doctor", "hf", code=2).err
+    assert refused == slm("info", "hf").err and "'hf' is a model of Hugging Face, not a run folder" in refused
+    assert fix_of(slm("doctor", "run", "hf", code=2)) == "slm doctor run"
+
+
 def test_a_file_of_losses_is_named(slm, here):
     slm("eval", "run", "--losses", "a.losses", "--no-baselines", code=0)
     wrong = {

@@ -113,6 +113,16 @@ def test_four_byte_ids(tmp_path: Path) -> None:
     assert open_source(path, vocab=VOCAB, dtype="u4").n_docs == len(DOCS)
 
 
+def test_characters_of_nanogpt_have_no_tokenizer(tmp_path: Path) -> None:
+    path = write(tmp_path / "train.bin", "nanogpt", range(65))
+    (tmp_path / "meta.pkl").touch()
+    with pytest.raises(UnsupportedFormat, match=r"ids of characters(.|\n)*fix:   train on the text: .* TEXT -t TOK"):
+        open_source(path)
+    (tmp_path / "input.txt").touch()
+    with pytest.raises(UnsupportedFormat, match=r"slm train \S*input.txt -t TOK; or remove meta.pkl"):
+        open_source(path)
+
+
 def test_refusals(tmp_path: Path) -> None:
     path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"))
     with pytest.raises(UnsupportedFormat, match="does not record its tokenizer"):

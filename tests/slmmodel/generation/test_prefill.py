@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from slmmodel.decoding_methods import METHODS
 from slmmodel.errors import NotFinite
 from slmmodel.evaluation.retrieval import recall, sequence_nats
 from slmmodel.generation import generate
@@ -18,7 +19,6 @@ from slmmodel.models import build, config_from_dict
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import prefill
 from slmmodel.sampling.assisted import assisted
-from slmmodel.sampling.methods import METHODS
 
 SEGMENT = 8
 

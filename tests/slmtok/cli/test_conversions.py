@@ -204,6 +204,8 @@ def test_text_in_the_place_of_document_digests(slmtok) -> None:
     command, _, digests = refused(slmtok, line.format("b.txt")).partition(", and name ")
     assert slmtok(*shlex.split(command)[1:]).code == 0
     assert slmtok(*shlex.split(line.format(digests))).code == 0
+    named = refused(slmtok, line.format("b.counts").replace("audit.json", "new.json"))
+    assert named == "name the digests beside it: b.counts.digests"
 
 
 def test_stories_that_the_disk_has_no_room_for_are_refused(slmtok) -> None:

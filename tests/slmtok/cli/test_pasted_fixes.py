@@ -346,7 +346,10 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("diff -t tok.json --on a.txt", "slmtok diff -t tok.json --on a.txt other.json"),
         ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
         ("audit tok.json --on a.txt --leak a.counts",
-         "name one: slmtok count CORPUS --doc-digests writes it beside the counts"),
+         "slmtok count CORPUS --doc-digests -o a-2.counts, and name a-2.counts.digests"),
+        ("merge tok.json -o m.json",
+         "slmtok extend tok.json CORPUS --vocab N -o m.json learns from more text; "
+         "slmtok train CORPUS1 CORPUS2 --vocab N -o m.json learns from both"),
     ],
 )  # fmt: skip
 def test_a_fix_is_made_of_the_arguments(slmtok, here: Path, line: str, fix: str) -> None:

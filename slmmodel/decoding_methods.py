@@ -1,20 +1,23 @@
 """Ways to decode beside plain draws, as a table: `slm sample` and `Run.generate` take them from it.
 
-An option selects each of them (`SampleConfig.beam` and so on). To add one, write its file, a function here that takes
-the options, and its line in `METHODS`.
+An option selects each of them (`SampleConfig.beam` and so on). To add one, write its file in `slmmodel/sampling`, a
+function here that takes the options, and its line in `METHODS`. Options are checked here without torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import Argument, Fix, OptionError
 from slmmodel.foreign_decoding import BEAM_OPTIONS, BEAM_SAMPLE_OPTIONS, DRAWING
-from slmmodel.models.protocol import Model
-from slmmodel.sampling import Continuation
 from slmmodel.sizes import round_up
+
+if TYPE_CHECKING:
+    from slmmodel.models.protocol import Model
+    from slmmodel.sampling import Continuation
 
 
 @dataclass(frozen=True)
