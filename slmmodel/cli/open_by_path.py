@@ -111,6 +111,7 @@ def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> Non
 
 _FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
 """Of a prompt that other tools read from a file."""
+_ESCAPE = re.compile(r"\\[nt]")
 
 
 def prompt_of(file: str) -> str:
@@ -125,18 +126,32 @@ def prompt_meant(value: str) -> str:
 
 
 def notes_on_prompt(text: str | None, context: RunContext | None = None) -> tuple[str, ...]:
-    """A remark on a prompt that is also the name of a run, or of a file that other tools read from `@FILE`.
+    """Remarks on a prompt with an escape, and on one that is the name of a run, or of a file as `@FILE` of other tools.
 
     context: of the run that continues it, whose specials the prompt may spell.
     """
+    escapes = notes_on_escapes("--prompt", text or "")
     if text and context and (note := _note_on_special(text, context)):
-        return (note,)
+        return (note, *escapes)
     name = _FILE_PREFIX.sub("", text or "")
     if text and os.path.isdir(text) and is_run(text):  # noqa: PTH112
         return (f"{text!r} is also a run; the prompt is its name: slm sample {shlex.quote(text)} samples from the run",)
     if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
-        return ()
+        return escapes
     return (f"{name!r} is also a file; the prompt is its name: {prompt_of(name)} continues its text",)
+
+
+def notes_on_escapes(option: str, *texts: str) -> tuple[str, ...]:
+    """A remark on the values of an option with a backslash and a letter where a line feed or a tab may be meant.
+
+    A text of several lines has its line feeds.
+    """
+    literal = [text for text in texts if _ESCAPE.search(text) and "\n" not in text]
+    if not literal:
+        return ()
+    # In these quotes the shell reads a backslash and a letter as a character.
+    meant = " ".join("{} $'{}'".format(option, text.replace("'", "\\'")) for text in literal)
+    return (f"{option} {shlex.quote(literal[0])} has a backslash and a letter; for the character: {meant}",)
 
 
 def _note_on_special(text: str, context: RunContext) -> str | None:

@@ -12,7 +12,7 @@ import click
 from slmmodel.checkpoint import RunFolder, runs_in
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
-from slmmodel.cli.open_by_path import RunContext, check_written
+from slmmodel.cli.open_by_path import RunContext, check_written, notes_on_escapes
 from slmmodel.cli.options import device_option, threads_option
 from slmmodel.cli.run_argument import check_runs, refuse_output
 from slmmodel.cli.run_sections import Subject
@@ -80,6 +80,7 @@ def report(
     check_runs(click.get_current_context(), None, tuple(path for path in subjects if not is_ablation(path)))
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
+    warnings = (*notes_on_escapes("--prompt", prompt or ""), *warnings)
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, subjects=list(subjects))
 
 
