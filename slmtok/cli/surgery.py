@@ -149,7 +149,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
          habits={EXTRA: _size, "--keep": instead("--vocab {}", "500")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
-        help="Number of ids in all, fewer than the tokenizer has.")  # fmt: skip
+        help="Number of ids in all, at most that of the tokenizer.")  # fmt: skip
 @_mapped_output
 def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""
