@@ -33,6 +33,7 @@ from slmtok.cli.progress import Progress
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
     from slmmodel.cli.passkey_text import Task, Template
+from slmtok.cli.files import JSON, check_content
     from slmmodel.evaluation.retrieval import Recall
     from slmmodel.models.config import ModelConfig
 
@@ -110,6 +111,7 @@ def passkey(
         fact = f"--digits is {options['digits']}"
         raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
     opening = {name: options.pop(name) for name in OPENING}
+    check_content(output, JSON)
     sentences = load_template(template) if template else Template()
     stated = None if check is None else load_result(check, PASSKEY)
     if stated is not None:

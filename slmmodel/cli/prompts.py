@@ -27,6 +27,7 @@ from slmtok.errors import SlmtokError
 from slmtok.file_kinds import is_run
 
 if TYPE_CHECKING:
+from slmtok.cli.files import JSON, check_content
     from slmmodel.data.source import TokenSource
 
 PROMPTS = (
@@ -125,6 +126,7 @@ def prompts(
     context = open_run(run, **opening)
     if check is None and output is None:
         check_result(context.run, f"{PROMPT_SHEET}.json", option="-o")
+    check_content(output, JSON)
     result, warnings = measure(context, opening["step"], max_new=max_new, seed=seed)
     check_in_place(context.run.handle)
     if check is not None and stated is not None:

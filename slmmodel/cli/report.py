@@ -22,7 +22,7 @@ from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
-from slmtok.cli.files import STDIO, check_is_page_name, check_opens, short_names, write_page
+from slmtok.cli.files import PAGE, STDIO, check_content, check_opens, short_names, write_page
 from slmtok.cli.options import OUTPUT, argument, arguments_of_command, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
@@ -76,7 +76,7 @@ def report(
         raise OptionError(f"{twice!r} is named twice", fix="name it once", option="subjects")
     if output != STDIO:
         check_written(output, "output", [*subjects, *results, *on], force=force)
-    check_is_page_name(output)
+    check_content(output, PAGE)
     check_runs(click.get_current_context(), None, tuple(path for path in subjects if not is_ablation(path)))
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.cli import packed
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, check_output, document_range, writing
+from slmtok.cli.files import PLAIN_TEXT, STDIO, check_content, check_output, document_range, writing
 from slmtok.cli.options import (
     argument,
     arguments_of_command,
@@ -112,6 +112,7 @@ def decode(
     check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force)
     tok = load(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
+    check_content(target, PLAIN_TEXT)
     notes: list[str] = []
 
     def texts() -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
 
@@ -20,7 +20,7 @@ from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
 from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
 from slmtok.opening import TIKTOKEN, public_encoding
-from slmtok.path_arguments import folder_meant, free_name
+from slmtok.path_arguments import BINARY_SUFFIXES, TEXT_SUFFIXES, folder_meant, free_name
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -104,11 +104,35 @@ def check_is_file(output: str) -> None:
         raise OptionError("-o - is stdout, and this output needs a name", fix="-o NAME", option="output")
 
 
-def check_is_page_name(output: str) -> None:
-    """Raises `OptionError` for a page under the name of another kind of file."""
-    if output != STDIO and Path(output).suffix.lower() not in (".html", ".htm"):
-        fix = f"-o {shlex.quote(str(Path(output).with_suffix('.html')))}"
-        raise OptionError(f"-o {output!r} would hold a page, which is HTML", limit=".html", fix=fix, option="output")
+class Content(NamedTuple):
+    """What an output holds."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    """Of its names, the usual one first."""
+    refused: tuple[str, ...] | None = None
+    """Those of other kinds of files; None for all others, which a browser shows as text."""
+
+
+PAGE = Content("a page, which is HTML", (".html", ".htm"))
+JSON = Content("JSON", (".json",), (*BINARY_SUFFIXES, *TEXT_SUFFIXES))
+SAFETENSORS = Content("safetensors", (".losses", ".safetensors"), (*BINARY_SUFFIXES, *TEXT_SUFFIXES))
+PLAIN_TEXT = Content("text", (".txt",), BINARY_SUFFIXES)
+
+
+def check_content(output: str | None, content: Content, option: str = "output") -> None:
+    """Raises `OptionError` for an output under the name of another kind of file; None is an option without a value."""
+    suffix = "" if output in (None, STDIO) else Path(str(output)).suffix.lower()
+    is_other = content.refused is None or suffix in content.refused
+    if output in (None, STDIO) or suffix in content.suffixes or not is_other:
+        return
+    usual, flag = content.suffixes[0], "-o" if option == "output" else f"--{option}"
+    raise OptionError(
+        f"{flag} {output!r} would hold {content.name}" + (f", not {suffix}" if suffix else ""),
+        limit=usual,
+        fix=f"{flag} {shlex.quote(free_name(str(Path(str(output)).with_suffix(usual))))}",
+        option=option,
+    )
 
 
 def check_opens(opens: bool, output: str) -> None:

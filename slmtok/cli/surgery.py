@@ -19,9 +19,11 @@ from slmtok import atomic
 from slmtok.cli.arguments import OUTPUT_FLAGS, VOCAB_FLAGS, is_packed, refuse_list, value_after, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import (
+    JSON,
     VOCAB_PLACEHOLDER,
     add_notes,
     are_counts,
+    check_content,
     check_is_file,
     check_output,
     corpus_files,
@@ -83,6 +85,7 @@ _mapped_output = output_options(required=True, help="Where to write; FILE.ids.np
 def _check(inputs: Sequence[str], *outputs: str, force: bool) -> None:
     """Raises unless the outputs can be written."""
     check_is_file(outputs[0])
+    check_content(outputs[0], JSON)
     check_output(*outputs, inputs=inputs, force=force)
 
 

@@ -31,8 +31,10 @@ from slmtok.cli.arguments import (
     with_output_named,
 )
 from slmtok.cli.files import (
+    JSON,
     STDIO,
     are_counts,
+    check_content,
     check_output,
     corpus_files,
     dry_run_outcome,
@@ -240,6 +242,7 @@ class TrainJob:
                 raise OptionError(fact, fix=fix, option="save_counts")
             atomic.check_outputs(self.save_counts, inputs=inputs, force=True, option="save_counts")
         beside = [*self.outputs[1:], *self.locks, *([self.save_counts] if self.save_counts else [])]
+        check_content(self.outputs[0], JSON)
         check_output(self.outputs[0], *beside, inputs=inputs, force=force)
         return files, has_counts
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, add_notes, check_output, names_tokenizer, writing
+from slmtok.cli.files import JSON, PLAIN_TEXT, STDIO, add_notes, check_content, check_output, names_tokenizer, writing
 from slmtok.cli.options import (
     OUTPUT,
     Habit,
@@ -134,6 +134,7 @@ def vocab(
             f"-o {shlex.quote(free_name(target[:-5] + '.txt'))}",
             option="output",
         )
+    check_content(target, JSON if metadata else PLAIN_TEXT)
     tok = load(tokenizer)
     prints_json = settings().as_json and output is None
     if metadata:
