@@ -31,6 +31,7 @@ from slmmodel.cli.open_by_path import (
     open_ids_or_text,
     refuse_run,
     refuse_wrong_check,
+    result_to_check,
 )
 from slmmodel.cli.options import POSITIVE, RESAMPLES, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
@@ -111,6 +112,7 @@ _TASKS = "slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text"
 
 _HABITS = {
     EXTRA: _data_named,
+    **result_to_check("val.json", "eval"),
     **dict.fromkeys(("--data", "--dataset", "--val", "--text"), instead("--on {}", "DATA")),
     **dict.fromkeys(("--checkpoint", "--ckpt"), instead("--step {}", "N")),
     **dict.fromkeys(("--model", "--run", "--model-args"), _run_named),

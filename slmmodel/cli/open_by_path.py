@@ -20,6 +20,7 @@ import click
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import missing_path, place_of_missing
+from slmmodel.cli.run_argument import run_here
 from slmmodel.cli.saved_data_sets import refuse_ids
 from slmmodel.cli.text import STDIN, Text, is_text, packed_of, tokenizer_of_data
 from slmmodel.cli.validation_text import naming_validation
@@ -30,7 +31,7 @@ from slmmodel.run_entries import EVALUATIONS
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, tokenizer_beside
-from slmtok.cli.options import arguments_of_command
+from slmtok.cli.options import Habit, arguments_of_command
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import LAYOUT, LOSSES, MANIFEST, NAMES, SHARD, has_manifest, is_run, kind_of_file
@@ -316,6 +317,16 @@ def refuse_wrong_check(check: str | None, named_run: str | None, wanted: str, re
     if run is not None and path.exists():
         fact = f"--check {check} is a {'run' if run == path else 'file of a run'}, not {wanted}"
         raise OptionError(fact, fix=_written(run, result, command), option="check")
+
+
+def result_to_check(result: str, command: str) -> dict[str, Habit]:
+    """What --check without a file means: a `result` of the run, of those that `command` writes."""
+
+    def fix(_: str | None, arguments: Sequence[str]) -> str:
+        run = next(filter(is_run, arguments), None) or run_here()
+        return _written(Path(run), result, command) if is_run(run) else "--check FILE"
+
+    return {"--check": fix}
 
 
 def _written(run: Path, result: str, command: str) -> str:

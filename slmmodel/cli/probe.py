@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from random import Random
 from typing import Any, NamedTuple
 
-from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_wrong_check
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_wrong_check, result_to_check
 from slmmodel.cli.options import (
     COUNT,
     COUNT_HABITS,
@@ -87,7 +87,7 @@ NAMES = Parsed(
 @command(
     "probe",
     example="slm probe run --tasks reverse,addition --digits 3",
-    habits={**run_as_argument("probe"), **COUNT_HABITS},
+    habits={**run_as_argument("probe"), **result_to_check(f"{PROBE}.json", "probe"), **COUNT_HABITS},
 )
 @run_argument
 @option("--tasks", metavar="NAME,...", type=NAMES, default=tuple(TASKS), show_default=",".join(TASKS),
