@@ -45,7 +45,7 @@ from slmmodel.cli.recorded import (
     training_data,
 )
 from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
-from slmmodel.cli.run_argument import of_tokenizer, on_texts, run_argument_of
+from slmmodel.cli.run_argument import of_tokenizer, on_texts, run_argument_of, run_here
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
@@ -220,10 +220,10 @@ def _check_outputs(
             # Certificates of the run are written there.
             fix = f"--{name} {path.with_suffix(f'.{name}')}"
             raise OptionError(f"--{name} {outputs[name]!r} has the name of a certificate", fix=fix, option=name)
-    for name, output in outputs.items():
-        check_written(output, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
     for name, content in {"losses": SAFETENSORS, "certificate": JSON, "exposure": JSON}.items():
         check_content(outputs[name], content, name)
+    for name, output in outputs.items():
+        check_written(output, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
     if outputs["certificate"] is None:
         check_result(run, option="--certificate")
 
@@ -253,12 +253,12 @@ def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str
         load_certificate(check)
     if tokenizer and is_text_for_tokenizer(tokenizer):
         fact = f"RUN is missing, and --tokenizer {tokenizer!r} is text, not a tokenizer"
-        raise OptionError(fact, fix=f"slm eval RUN --on {shlex.quote(tokenizer)}", option="run")
+        raise OptionError(fact, fix=shlex.join(["slm", "eval", run_here(), "--on", tokenizer]), option="run")
     fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
     if tokenizer and (measured := of_tokenizer(tokenizer, click.get_current_context())):
         purposes = "slm eval scores a model, slmtok eval measures a tokenizer"
         raise OptionError(fact, limit=purposes, fix=measured, option="run")
-    fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
+    fix = shlex.join(["slm", "eval", run_here(), *([] if check is None else ["--check", check])])
     fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
     limit = RUN_IS if tokenizer and not Path(tokenizer).exists() else None
     raise OptionError(fact, limit=limit, fix=fix, option="run")

@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from slmmodel.checkpoint import RunFolder, runs_in
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
 from slmmodel.cli.open_by_path import RunContext, check_written, notes_on_escapes
 from slmmodel.cli.options import device_option, threads_option
-from slmmodel.cli.run_argument import check_runs, refuse_output
+from slmmodel.cli.run_argument import check_runs, refuse_output, run_here
 from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_sections import Opened
@@ -69,7 +69,7 @@ def report(
         words = [part for word in arguments_of_command() for part in (("--with", word) if word in named else (word,))]
         if {*named} == {*subjects}:
             own = RunFolder(Path(named[0])).enclosing
-            words = [str(own[0]) if own else next(iter(runs_in(Path())), "RUN"), *words]
+            words = [str(own[0]) if own else run_here(), *words]
         fact = f"{named[0]!r} is {NAMES[kind_of_file(named[0])]}, not a run"
         raise OptionError(fact, fix=shlex.join(["slm", "report", *words]), option="with")
     if twice := next((each for each in subjects if subjects.count(each) > 1), None):
