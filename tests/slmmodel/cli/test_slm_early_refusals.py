@@ -310,6 +310,7 @@ def test_a_lone_surrogate_in_a_pair_has_a_place(slm, here):
     {
         "prompts run -o sheet.md": "-o sheet.json",
         "passkey run -o text.txt": "-o text.json",
+        "chat run --transcript talk.pdf": "--transcript talk.txt",
         "probe run -o probe.npy": "-o probe.json",
         "eval run --certificate val.html": "--certificate val.json",
         "eval run --losses a.json": "--losses a.losses",
