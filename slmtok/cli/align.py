@@ -16,7 +16,6 @@ from slmtok.analysis.align import align as align_losses
 from slmtok.cli.arguments import arguments_of
 from slmtok.cli.files import (
     PAGE,
-    check_content,
     check_is_file,
     check_output,
     names_tokenizer,
@@ -74,8 +73,7 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
 
     if output is not None:
         check_is_file(output)
-        check_content(output, PAGE)
-        check_output(output, inputs=[a, b, *on], force=force)
+        check_output(output, inputs=[a, b, *on], force=force, content=PAGE)
     _refuse_runs(a, b, on, read)
     with _score_missing(a, b, on):
         first, second = read_losses(a), read_losses(b)

@@ -15,7 +15,7 @@ import click
 from slmtok.cli import packed
 from slmtok.cli.arguments import command_line, tokenizer_beside, without_options
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import PLAIN_TEXT, STDIO, check_content, check_output, document_range, writing
+from slmtok.cli.files import PLAIN_TEXT, STDIO, check_output, document_range, writing
 from slmtok.cli.options import (
     argument,
     arguments_of_command,
@@ -112,8 +112,8 @@ def decode(
     data = packed.open_data(source) if may_be_packed else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
     target = output or STDIO
-    check_content(target, PLAIN_TEXT)
-    check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force)
+    content = None if errors == "keep" else PLAIN_TEXT
+    check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force, content=content)
     tok = load(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
     notes: list[str] = []

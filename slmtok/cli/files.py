@@ -38,8 +38,10 @@ MAX_LISTED_FILES = 10
 # Outputs.
 
 
-def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: bool = False) -> None:
-    """Raises unless `output` and the files `beside` it may be written.
+def check_output(
+    output: str, *beside: str, inputs: Iterable[str] = (), force: bool = False, content: Content | None = None
+) -> None:
+    """Raises unless `output`, which holds `content`, and the files `beside` it may be written.
 
     inputs: files; folders, whose files must stay, such as packed data; `-`; what is missing.
     """
@@ -49,8 +51,11 @@ def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: b
         try:
             atomic.check_outputs(output, *beside, inputs=read, force=force)
         except OutputExists as error:
+            # With --force, its name would be refused.
+            check_content(output, content)
             _keep_other_kind(error, output)
             raise
+        check_content(output, content)
         return
     context = click.get_current_context(silent=True)
     command = shlex.join([*context.command_path.split(), *context.meta["arguments"]]) if context else "COMMAND"
@@ -120,17 +125,26 @@ SAFETENSORS = Content("safetensors", (".losses", ".safetensors"), (*BINARY_SUFFI
 PLAIN_TEXT = Content("text", (".txt",), BINARY_SUFFIXES)
 
 
-def check_content(output: str | None, content: Content, option: str = "output") -> None:
-    """Raises `OptionError` for an output under the name of another kind of file; None is an option without a value."""
-    suffix = "" if output in (None, STDIO) else Path(str(output)).suffix.lower()
-    is_other = content.refused is None or suffix in content.refused
-    if output in (None, STDIO) or suffix in content.suffixes or not is_other:
+def check_content(output: str | None, content: Content | None, option: str = "output") -> None:
+    """Raises `OptionError` for an output under the name of another kind of file.
+
+    output: None is an option without a value. content: None for what may have any name.
+    """
+    if output is None or output == STDIO or content is None:
+        return
+    path = Path(output)
+    suffix = path.suffix.lower()
+    if suffix in content.suffixes or (content.refused is not None and suffix not in content.refused):
         return
     usual, flag = content.suffixes[0], "-o" if option == "output" else f"--{option}"
+    stem, others = path.with_suffix(""), {*(content.refused or ())} - {*content.suffixes}
+    while stem.suffix.lower() in others:  # Such as `.jsonl.gz`.
+        stem = stem.with_suffix("")
+    named = str(stem) if stem.suffix.lower() in content.suffixes else f"{stem}{usual}"
     raise OptionError(
         f"{flag} {output!r} would hold {content.name}" + (f", not {suffix}" if suffix else ""),
         limit=usual,
-        fix=f"{flag} {shlex.quote(free_name(str(Path(str(output)).with_suffix(usual))))}",
+        fix=f"{flag} {shlex.quote(free_name(named))}",
         option=option,
     )
 

@@ -23,7 +23,6 @@ from slmtok.cli.files import (
     VOCAB_PLACEHOLDER,
     add_notes,
     are_counts,
-    check_content,
     check_is_file,
     check_output,
     corpus_files,
@@ -85,8 +84,7 @@ _mapped_output = output_options(required=True, help="Where to write; FILE.ids.np
 def _check(inputs: Sequence[str], *outputs: str, force: bool) -> None:
     """Raises unless the outputs can be written."""
     check_is_file(outputs[0])
-    check_content(outputs[0], JSON)
-    check_output(*outputs, inputs=inputs, force=force)
+    check_output(*outputs, inputs=inputs, force=force, content=JSON)
 
 
 def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, force: bool) -> dict[str, str]:
