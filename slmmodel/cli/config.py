@@ -87,7 +87,7 @@ def _checked_or_completed(file: str, others: Sequence[str]) -> str:
         with suppress(SlmmodelError):
             given = read_yaml(file)
     train = given.get("data.train")
-    data = [] if "--data" in others or (train is not None and train.value) else ["--data", data_here()]
+    data = [] if "--data" in others or (train is not None and train.value) else ["--data", data_here(others)]
     has_preset = any(word.startswith("--preset") for word in others)
     preset = ["--preset", str(given["model.preset"].value)] if "model.preset" in given and not has_preset else []
     sets = {key: each.value for key, each in given.items() if key != "model.preset" and each.value not in (None, "")}

@@ -54,7 +54,7 @@ from slmmodel.run_entries import EVALUATIONS
 from slmtok import atomic
 from slmtok.cli.arguments import is_text_file, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS
-from slmtok.cli.files import JSON, SAFETENSORS, check_content, names_tokenizer
+from slmtok.cli.files import JSON, SAFETENSORS, names_tokenizer
 from slmtok.cli.options import OUTPUT, argument, arguments_of_command, choice, command, instead, is_given, option
 from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
@@ -220,10 +220,9 @@ def _check_outputs(
             # Certificates of the run are written there.
             fix = f"--{name} {path.with_suffix(f'.{name}')}"
             raise OptionError(f"--{name} {outputs[name]!r} has the name of a certificate", fix=fix, option=name)
-    for name, content in {"losses": SAFETENSORS, "certificate": JSON, "exposure": JSON}.items():
-        check_content(outputs[name], content, name)
+    read = [run.path, *inputs, *(sources if inputs[-1] is None else [])]
     for name, output in outputs.items():
-        check_written(output, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
+        check_written(output, name, read, force=force, content=SAFETENSORS if name == "losses" else JSON)
     if outputs["certificate"] is None:
         check_result(run, option="--certificate")
 

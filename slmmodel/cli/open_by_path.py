@@ -24,16 +24,26 @@ from slmmodel.cli.run_argument import run_here
 from slmmodel.cli.saved_data_sets import refuse_ids
 from slmmodel.cli.text import STDIN, Text, is_text, packed_of, tokenizer_of_data
 from slmmodel.cli.validation_text import naming_validation
-from slmmodel.errors import Argument, InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, Unreadable
+from slmmodel.errors import (
+    Argument,
+    InvalidInput,
+    Mismatch,
+    MissingInput,
+    OptionError,
+    SlmmodelError,
+    Unreadable,
+)
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.run_entries import EVALUATIONS
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, tokenizer_beside
+from slmtok.cli.files import Content, check_content
 from slmtok.cli.options import Habit, arguments_of_command
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
+from slmtok.errors import OutputExists
 from slmtok.file_kinds import LAYOUT, LOSSES, MANIFEST, NAMES, SHARD, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 
@@ -280,8 +290,15 @@ def read_stdin() -> str:
         ) from None
 
 
-def check_written(path: str | None, option: str, inputs: Iterable[str | Path | None], *, force: bool) -> None:
-    """Raises unless the file `path` of an option can be written; None is an option that was not given.
+def check_written(
+    path: str | None,
+    option: str,
+    inputs: Iterable[str | Path | None],
+    *,
+    force: bool,
+    content: Content | None = None,
+) -> None:
+    """Raises unless the file `path` of an option, which holds `content`, can be written; None is an option not given.
 
     No file of the `inputs` is replaced, not with `force` either: files, and folders with all that is in them, but what
     earlier evaluations and reports of a run have written there. Raises what `check_outputs` raises.
@@ -293,7 +310,13 @@ def check_written(path: str | None, option: str, inputs: Iterable[str | Path | N
         inside = place.rglob("*") if place.is_dir() else [place]
         kept = (file for file in inside if file.parent.name != EVALUATIONS and file.suffix != ".html")
         files += filter(Path.is_file, kept)
-    check_outputs(path, inputs=files, force=force, option=option)
+    try:
+        check_outputs(path, inputs=files, force=force, option=option)
+    except OutputExists:
+        # With --force, its name would be refused.
+        check_content(path, content, option)
+        raise
+    check_content(path, content, option)
 
 
 def refuse_wrong_check(check: str | None, named_run: str | None, wanted: str, result: str, command: str) -> None:

@@ -33,7 +33,7 @@ from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.folder_lock import check_in_place
 from slmmodel.sizes import counted, format_bytes, round_up
-from slmtok.cli.files import JSON, check_content
+from slmtok.cli.files import JSON
 from slmtok.cli.options import OUTPUT, AmbiguousError, command, option
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -111,8 +111,7 @@ def passkey(
 
     refuse_wrong_check(check, run, "a result of slm passkey", "passkey.json", "passkey")
     check_distinct(output=output, plot=plot)
-    check_content(output, JSON)
-    check_written(output, "output", [run, template, options["tokenizer"]], force=force)
+    check_written(output, "output", [run, template, options["tokenizer"]], force=force, content=JSON)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")
     if not 2 <= options["digits"] <= MAX_DIGITS:

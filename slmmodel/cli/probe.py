@@ -22,7 +22,7 @@ from slmmodel.cli.options import (
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, check_result, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
 from slmmodel.folder_lock import check_in_place
-from slmtok.cli.files import JSON, check_content
+from slmtok.cli.files import JSON
 from slmtok.cli.options import Parsed, command, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -114,8 +114,7 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     opening = {name: options.pop(name) for name in OPENING}
     _check(options)
     refuse_wrong_check(check, run, "a result of slm probe", f"{PROBE}.json", "probe")
-    check_content(output, JSON)
-    check_written(output, "output", [run, opening["tokenizer"]], force=force)
+    check_written(output, "output", [run, opening["tokenizer"]], force=force, content=JSON)
     stated = None if check is None else load_result(check, PROBE)
     if stated is not None:
         used = {name: value for name, value in stated["settings"].items() if not is_given(name)}

@@ -27,7 +27,7 @@ from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
 from slmmodel.folder_lock import check_in_place
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import JSON, check_content
+from slmtok.cli.files import JSON
 from slmtok.cli.options import command, instead, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
 from slmtok.cli.progress import Progress
@@ -126,8 +126,7 @@ def prompts(
     the share of runs of 8 that are in the training data, with 95 % intervals over the prompts.
     """
     refuse_wrong_check(check, run, "a prompt sheet", f"{PROMPT_SHEET}.json", "prompts")
-    check_content(output, JSON)
-    check_written(output, "output", [run, opening["tokenizer"]], force=force)
+    check_written(output, "output", [run, opening["tokenizer"]], force=force, content=JSON)
     stated = None if check is None else load_result(check, PROMPT_SHEET)
     if stated is not None:
         max_new = max_new if is_given("max_new") else stated["settings"]["max_new"]

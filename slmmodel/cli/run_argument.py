@@ -63,9 +63,14 @@ def run_here() -> str:
     return next(iter(runs_in(Path())), "RUN")
 
 
-def data_here() -> str:
-    """The packed data of the working folder as a word of a command; DATA where there are none, or several."""
+def data_here(arguments: Sequence[str]) -> str:
+    """The packed data of the working folder as a word of a command; DATA where there are none, or several.
+
+    DATA is a text where the arguments of the command name a tokenizer.
+    """
     found: list[str] = []
+    if {word.partition("=")[0] for word in arguments} & {"-t", "--tokenizer"}:
+        return "DATA"
     with suppress(OSError):
         found = [path.name for path in islice(Path().iterdir(), _MAX_SCANNED) if has_manifest(path)]
     return found[0] if len(found) == 1 else "DATA"
