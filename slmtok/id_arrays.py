@@ -20,7 +20,7 @@ from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_b
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
-from slmtok.path_arguments import free_name, glob_matches
+from slmtok.path_arguments import BINARY_SUFFIXES, free_name, glob_matches
 from slmtok.ragged import Ragged
 from slmtok.record_texts import short_text
 from slmtok.vocabulary import PADDING
@@ -39,8 +39,8 @@ OFFSETS_SUFFIX = ".offsets.npy"
 ID_MAP_SUFFIX = ".ids.npy"
 """Of the file beside a tokenizer that was cut: the new id of each old one, int64, -1 where it is gone."""
 NOT_RAW = (
-    *(".npy", ".npz", ".pt", ".pth", ".pkl", ".pickle", ".safetensors", ".h5"),
-    *(".json", ".jsonl", ".parquet", ".arrow", ".feather", ".msgpack", ".csv", ".tsv", ".gz", ".zst", ".xz"),
+    *(suffix for suffix in BINARY_SUFFIXES if suffix != ".bin"),
+    *(".json", ".jsonl", ".csv", ".tsv", ".gz", ".zst", ".xz"),
 )
 """Suffixes of files that hold something else than ids as raw integers."""
 _TAKEN = frozenset(("<u2", "<u4", "<i8"))

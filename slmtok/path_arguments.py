@@ -13,6 +13,17 @@ MAX_NAMES = 8
 _MAX_NAME_CHARS = 1024
 _MAX_MATCHES = 1000
 
+BINARY_SUFFIXES = (
+    *(".npy", ".npz", ".bin", ".pt", ".pth", ".pkl", ".pickle", ".safetensors", ".h5"),
+    *(".parquet", ".arrow", ".feather", ".msgpack"),
+    *(".pdf", ".docx", ".xlsx", ".png", ".jpg", ".jpeg"),
+)
+"""Suffixes of files that hold no text."""
+TEXT_SUFFIXES = (
+    *(".txt", ".md", ".rst", ".tex", ".log", ".html", ".htm", ".xml", ".svg", ".py", ".ipynb"),
+    *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".ids"),
+)
+"""Suffixes of files that hold text in a form of their own."""
 _FILE_SUFFIXES = (
     ".json",
     ".jsonl",

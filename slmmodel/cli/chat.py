@@ -27,6 +27,7 @@ from slmmodel.errors import InvalidInput, OptionError
 from slmtok.atomic import write
 from slmtok.cli.app import Terminated
 from slmtok.cli.errors import EXTRA
+from slmtok.cli.files import PLAIN_TEXT
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
 from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings, shown
 from slmtok.errors import OutputExists, suggestion
@@ -93,7 +94,7 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     """
     opening = {name: values.pop(name) for name in OPENING}
     options = SampleConfig(overflow="slide", **values)
-    check_written(transcript, "transcript", [run, opening["tokenizer"]], force=force)
+    check_written(transcript, "transcript", [run, opening["tokenizer"]], force=force, content=PLAIN_TEXT)
     context = open_run(run, **opening)
     context.need_text("slm chat")
     from slmmodel.run import special_ids  # after torch has been loaded, with a spinner

@@ -18,7 +18,7 @@ from slmmodel.budget import BUDGET_EXAMPLES
 from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import is_text_for_tokenizer
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
-from slmmodel.cli.run_argument import without
+from slmmodel.cli.run_argument import data_here, without
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
 from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections, read_yaml
@@ -87,7 +87,7 @@ def _checked_or_completed(file: str, others: Sequence[str]) -> str:
         with suppress(SlmmodelError):
             given = read_yaml(file)
     train = given.get("data.train")
-    data = [] if "--data" in others or (train is not None and train.value) else ["--data", "DATA"]
+    data = [] if "--data" in others or (train is not None and train.value) else ["--data", data_here(others)]
     has_preset = any(word.startswith("--preset") for word in others)
     preset = ["--preset", str(given["model.preset"].value)] if "model.preset" in given and not has_preset else []
     sets = {key: each.value for key, each in given.items() if key != "model.preset" and each.value not in (None, "")}

@@ -31,6 +31,7 @@ from slmmodel.cli.open_by_path import (
     open_ids_or_text,
     refuse_run,
     refuse_wrong_check,
+    result_to_check,
 )
 from slmmodel.cli.options import POSITIVE, RESAMPLES, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
@@ -44,7 +45,7 @@ from slmmodel.cli.recorded import (
     training_data,
 )
 from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
-from slmmodel.cli.run_argument import of_tokenizer, on_texts, run_argument_of
+from slmmodel.cli.run_argument import of_tokenizer, on_texts, run_argument_of, run_here
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
@@ -53,7 +54,7 @@ from slmmodel.run_entries import EVALUATIONS
 from slmtok import atomic
 from slmtok.cli.arguments import is_text_file, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS
-from slmtok.cli.files import names_tokenizer
+from slmtok.cli.files import JSON, SAFETENSORS, names_tokenizer
 from slmtok.cli.options import OUTPUT, argument, arguments_of_command, choice, command, instead, is_given, option
 from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
@@ -111,6 +112,7 @@ _TASKS = "slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text"
 
 _HABITS = {
     EXTRA: _data_named,
+    **result_to_check("val.json", "eval"),
     **dict.fromkeys(("--data", "--dataset", "--val", "--text"), instead("--on {}", "DATA")),
     **dict.fromkeys(("--checkpoint", "--ckpt"), instead("--step {}", "N")),
     **dict.fromkeys(("--model", "--run", "--model-args"), _run_named),
@@ -218,8 +220,9 @@ def _check_outputs(
             # Certificates of the run are written there.
             fix = f"--{name} {path.with_suffix(f'.{name}')}"
             raise OptionError(f"--{name} {outputs[name]!r} has the name of a certificate", fix=fix, option=name)
+    read = [run.path, *inputs, *(sources if inputs[-1] is None else [])]
     for name, output in outputs.items():
-        check_written(output, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
+        check_written(output, name, read, force=force, content=SAFETENSORS if name == "losses" else JSON)
     if outputs["certificate"] is None:
         check_result(run, option="--certificate")
 
@@ -249,12 +252,12 @@ def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str
         load_certificate(check)
     if tokenizer and is_text_for_tokenizer(tokenizer):
         fact = f"RUN is missing, and --tokenizer {tokenizer!r} is text, not a tokenizer"
-        raise OptionError(fact, fix=f"slm eval RUN --on {shlex.quote(tokenizer)}", option="run")
+        raise OptionError(fact, fix=shlex.join(["slm", "eval", run_here(), "--on", tokenizer]), option="run")
     fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
     if tokenizer and (measured := of_tokenizer(tokenizer, click.get_current_context())):
         purposes = "slm eval scores a model, slmtok eval measures a tokenizer"
         raise OptionError(fact, limit=purposes, fix=measured, option="run")
-    fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
+    fix = shlex.join(["slm", "eval", run_here(), *([] if check is None else ["--check", check])])
     fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
     limit = RUN_IS if tokenizer and not Path(tokenizer).exists() else None
     raise OptionError(fact, limit=limit, fix=fix, option="run")

@@ -20,19 +20,30 @@ import click
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import missing_path, place_of_missing
+from slmmodel.cli.run_argument import run_here
 from slmmodel.cli.saved_data_sets import refuse_ids
 from slmmodel.cli.text import STDIN, Text, is_text, packed_of, tokenizer_of_data
 from slmmodel.cli.validation_text import naming_validation
-from slmmodel.errors import Argument, InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, Unreadable
+from slmmodel.errors import (
+    Argument,
+    InvalidInput,
+    Mismatch,
+    MissingInput,
+    OptionError,
+    SlmmodelError,
+    Unreadable,
+)
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.run_entries import EVALUATIONS
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, tokenizer_beside
-from slmtok.cli.options import arguments_of_command
+from slmtok.cli.files import Content, check_content
+from slmtok.cli.options import Habit, arguments_of_command
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
+from slmtok.errors import OutputExists
 from slmtok.file_kinds import LAYOUT, LOSSES, MANIFEST, NAMES, SHARD, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 
@@ -111,6 +122,7 @@ def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> Non
 
 _FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
 """Of a prompt that other tools read from a file."""
+_ESCAPE = re.compile(r"\\[nt]")
 
 
 def prompt_of(file: str) -> str:
@@ -125,18 +137,32 @@ def prompt_meant(value: str) -> str:
 
 
 def notes_on_prompt(text: str | None, context: RunContext | None = None) -> tuple[str, ...]:
-    """A remark on a prompt that is also the name of a run, or of a file that other tools read from `@FILE`.
+    """Remarks on a prompt with an escape, and on one that is the name of a run, or of a file as `@FILE` of other tools.
 
     context: of the run that continues it, whose specials the prompt may spell.
     """
+    escapes = notes_on_escapes("--prompt", text or "")
     if text and context and (note := _note_on_special(text, context)):
-        return (note,)
+        return (note, *escapes)
     name = _FILE_PREFIX.sub("", text or "")
     if text and os.path.isdir(text) and is_run(text):  # noqa: PTH112
         return (f"{text!r} is also a run; the prompt is its name: slm sample {shlex.quote(text)} samples from the run",)
     if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
-        return ()
+        return escapes
     return (f"{name!r} is also a file; the prompt is its name: {prompt_of(name)} continues its text",)
+
+
+def notes_on_escapes(option: str, *texts: str) -> tuple[str, ...]:
+    """A remark on the values of an option with a backslash and a letter where a line feed or a tab may be meant.
+
+    A text of several lines has its line feeds.
+    """
+    literal = [text for text in texts if _ESCAPE.search(text) and "\n" not in text]
+    if not literal:
+        return ()
+    # In these quotes the shell reads a backslash and a letter as a character.
+    meant = " ".join("{} $'{}'".format(option, text.replace("'", "\\'")) for text in literal)
+    return (f"{option} {shlex.quote(literal[0])} has a backslash and a letter; for the character: {meant}",)
 
 
 def _note_on_special(text: str, context: RunContext) -> str | None:
@@ -264,8 +290,15 @@ def read_stdin() -> str:
         ) from None
 
 
-def check_written(path: str | None, option: str, inputs: Iterable[str | Path | None], *, force: bool) -> None:
-    """Raises unless the file `path` of an option can be written; None is an option that was not given.
+def check_written(
+    path: str | None,
+    option: str,
+    inputs: Iterable[str | Path | None],
+    *,
+    force: bool,
+    content: Content | None = None,
+) -> None:
+    """Raises unless the file `path` of an option, which holds `content`, can be written; None is an option not given.
 
     No file of the `inputs` is replaced, not with `force` either: files, and folders with all that is in them, but what
     earlier evaluations and reports of a run have written there. Raises what `check_outputs` raises.
@@ -277,7 +310,13 @@ def check_written(path: str | None, option: str, inputs: Iterable[str | Path | N
         inside = place.rglob("*") if place.is_dir() else [place]
         kept = (file for file in inside if file.parent.name != EVALUATIONS and file.suffix != ".html")
         files += filter(Path.is_file, kept)
-    check_outputs(path, inputs=files, force=force, option=option)
+    try:
+        check_outputs(path, inputs=files, force=force, option=option)
+    except OutputExists:
+        # With --force, its name would be refused.
+        check_content(path, content, option)
+        raise
+    check_content(path, content, option)
 
 
 def refuse_wrong_check(check: str | None, named_run: str | None, wanted: str, result: str, command: str) -> None:
@@ -301,6 +340,16 @@ def refuse_wrong_check(check: str | None, named_run: str | None, wanted: str, re
     if run is not None and path.exists():
         fact = f"--check {check} is a {'run' if run == path else 'file of a run'}, not {wanted}"
         raise OptionError(fact, fix=_written(run, result, command), option="check")
+
+
+def result_to_check(result: str, command: str) -> dict[str, Habit]:
+    """What --check without a file means: a `result` of the run, of those that `command` writes."""
+
+    def fix(_: str | None, arguments: Sequence[str]) -> str:
+        run = next(filter(is_run, arguments), None) or run_here()
+        return _written(Path(run), result, command) if is_run(run) else "--check FILE"
+
+    return {"--check": fix}
 
 
 def _written(run: Path, result: str, command: str) -> str:

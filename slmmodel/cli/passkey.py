@@ -8,7 +8,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, figure_class, save_figure
-from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_wrong_check
+from slmmodel.cli.open_by_path import (
+    RunContext,
+    check_distinct,
+    check_written,
+    open_run,
+    refuse_wrong_check,
+    result_to_check,
+)
 from slmmodel.cli.options import (
     COUNT,
     COUNT_HABITS,
@@ -26,6 +33,7 @@ from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.folder_lock import check_in_place
 from slmmodel.sizes import counted, format_bytes, round_up
+from slmtok.cli.files import JSON
 from slmtok.cli.options import OUTPUT, AmbiguousError, command, option
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -71,7 +79,7 @@ DEPTHS = numbers(_depths, "per cents from 0 to 100 such as 0,50,100")
 @command(
     "passkey",
     example="slm passkey run --lengths 256 --depths 0,50,100 --samples 5",
-    habits={**run_as_argument("passkey"), **COUNT_HABITS},
+    habits={**run_as_argument("passkey"), **result_to_check("passkey.json", "passkey"), **COUNT_HABITS},
 )
 @run_argument
 @option("--lengths", metavar="N,...", type=LENGTHS,
@@ -103,7 +111,7 @@ def passkey(
 
     refuse_wrong_check(check, run, "a result of slm passkey", "passkey.json", "passkey")
     check_distinct(output=output, plot=plot)
-    check_written(output, "output", [run, template, options["tokenizer"]], force=force)
+    check_written(output, "output", [run, template, options["tokenizer"]], force=force, content=JSON)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")
     if not 2 <= options["digits"] <= MAX_DIGITS:

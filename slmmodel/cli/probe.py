@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from random import Random
 from typing import Any, NamedTuple
 
-from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_wrong_check
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_wrong_check, result_to_check
 from slmmodel.cli.options import (
     COUNT,
     COUNT_HABITS,
@@ -22,6 +22,7 @@ from slmmodel.cli.options import (
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, check_result, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
 from slmmodel.folder_lock import check_in_place
+from slmtok.cli.files import JSON
 from slmtok.cli.options import Parsed, command, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -86,7 +87,7 @@ NAMES = Parsed(
 @command(
     "probe",
     example="slm probe run --tasks reverse,addition --digits 3",
-    habits={**run_as_argument("probe"), **COUNT_HABITS},
+    habits={**run_as_argument("probe"), **result_to_check(f"{PROBE}.json", "probe"), **COUNT_HABITS},
 )
 @run_argument
 @option("--tasks", metavar="NAME,...", type=NAMES, default=tuple(TASKS), show_default=",".join(TASKS),
@@ -113,7 +114,7 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     opening = {name: options.pop(name) for name in OPENING}
     _check(options)
     refuse_wrong_check(check, run, "a result of slm probe", f"{PROBE}.json", "probe")
-    check_written(output, "output", [run, opening["tokenizer"]], force=force)
+    check_written(output, "output", [run, opening["tokenizer"]], force=force, content=JSON)
     stated = None if check is None else load_result(check, PROBE)
     if stated is not None:
         used = {name: value for name, value in stated["settings"].items() if not is_given(name)}

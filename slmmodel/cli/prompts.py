@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_of, refuse_wrong_check
+from slmmodel.cli.open_by_path import (
+    RunContext,
+    check_written,
+    open_run,
+    prompt_of,
+    refuse_wrong_check,
+    result_to_check,
+)
 from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import PROMPT_SHEET, check_result, checked, identity, load_result, measure_rows, save
 from slmmodel.cli.run_argument import without
@@ -20,6 +27,7 @@ from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
 from slmmodel.folder_lock import check_in_place
 from slmtok.cli.errors import EXTRA
+from slmtok.cli.files import JSON
 from slmtok.cli.options import command, instead, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
 from slmtok.cli.progress import Progress
@@ -92,6 +100,7 @@ def _own_prompts(value: str | None, arguments: Sequence[str]) -> str:
 
 _HABITS = {
     **run_as_argument("prompts"),
+    **result_to_check(f"{PROMPT_SHEET}.json", "prompts"),
     **dict.fromkeys((EXTRA, *_PROMPT_FLAGS), _own_prompts),
     **dict.fromkeys(_LENGTHS, instead("--max-new {}", "100")),
 }
@@ -117,7 +126,7 @@ def prompts(
     the share of runs of 8 that are in the training data, with 95 % intervals over the prompts.
     """
     refuse_wrong_check(check, run, "a prompt sheet", f"{PROMPT_SHEET}.json", "prompts")
-    check_written(output, "output", [run, opening["tokenizer"]], force=force)
+    check_written(output, "output", [run, opening["tokenizer"]], force=force, content=JSON)
     stated = None if check is None else load_result(check, PROMPT_SHEET)
     if stated is not None:
         max_new = max_new if is_given("max_new") else stated["settings"]["max_new"]

@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from slmmodel.checkpoint import RunFolder, runs_in
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
-from slmmodel.cli.open_by_path import RunContext, check_written
+from slmmodel.cli.open_by_path import RunContext, check_written, notes_on_escapes
 from slmmodel.cli.options import device_option, threads_option
-from slmmodel.cli.run_argument import check_runs, refuse_output
+from slmmodel.cli.run_argument import check_runs, refuse_output, run_here
 from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_sections import Opened
@@ -22,7 +22,7 @@ from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
-from slmtok.cli.files import STDIO, check_is_page_name, check_opens, short_names, write_page
+from slmtok.cli.files import PAGE, STDIO, check_content, check_opens, short_names, write_page
 from slmtok.cli.options import OUTPUT, argument, arguments_of_command, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
@@ -69,17 +69,18 @@ def report(
         words = [part for word in arguments_of_command() for part in (("--with", word) if word in named else (word,))]
         if {*named} == {*subjects}:
             own = RunFolder(Path(named[0])).enclosing
-            words = [str(own[0]) if own else next(iter(runs_in(Path())), "RUN"), *words]
+            words = [str(own[0]) if own else run_here(), *words]
         fact = f"{named[0]!r} is {NAMES[kind_of_file(named[0])]}, not a run"
         raise OptionError(fact, fix=shlex.join(["slm", "report", *words]), option="with")
     if twice := next((each for each in subjects if subjects.count(each) > 1), None):
         raise OptionError(f"{twice!r} is named twice", fix="name it once", option="subjects")
     if output != STDIO:
         check_written(output, "output", [*subjects, *results, *on], force=force)
-    check_is_page_name(output)
+    check_content(output, PAGE)
     check_runs(click.get_current_context(), None, tuple(path for path in subjects if not is_ablation(path)))
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
+    warnings = (*notes_on_escapes("--prompt", prompt or ""), *warnings)
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, subjects=list(subjects))
 
 

@@ -6,9 +6,10 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from fnmatch import fnmatch
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,28 @@ def check_runs(ctx: click.Context, param: click.Parameter | None, value: Any) ->
     return value
 
 
+def run_here() -> str:
+    """The first run of the working folder as a word of a command; RUN without one."""
+    return next(iter(runs_in(Path())), "RUN")
+
+
+def data_here(arguments: Sequence[str]) -> str:
+    """The packed data of the working folder as a word of a command; DATA where there are none, or several.
+
+    DATA is a text where the arguments of the command name a tokenizer.
+    """
+    found: list[str] = []
+    if {word.partition("=")[0] for word in arguments} & {"-t", "--tokenizer"}:
+        return "DATA"
+    with suppress(OSError):
+        found = [path.name for path in islice(Path().iterdir(), _MAX_SCANNED) if has_manifest(path)]
+    return found[0] if len(found) == 1 else "DATA"
+
+
+_MAX_SCANNED = 1000
+"""Entries of a folder in which packed data are looked for."""
+
+
 def refuse_output(
     paths: Sequence[str], suffixes: tuple[str, ...], name_of: Callable[[str], str] = lambda path: path
 ) -> None:
@@ -70,7 +93,7 @@ def refuse_output(
     ctx = click.get_current_context()
     words = [word for word in ctx.meta["arguments"] if word != output]
     if len(paths) == 1:
-        words = [*(runs_in(Path())[:1] or ["RUN"]), *words]
+        words = [run_here(), *words]
     plain = without(OUTPUT_FLAGS, words)
     lines = [*([words] if plain != words else []), [*plain, "-o", free_name(name_of(output))]]
     fix = " && ".join(command_line(ctx, line) for line in lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import shlex
 import sys
 import time
@@ -17,6 +16,7 @@ from slmmodel.cli.open_by_path import (
     RunContext,
     check_prompt,
     load_torch,
+    notes_on_escapes,
     notes_on_prompt,
     open_run,
     prompt_ids,
@@ -312,11 +312,7 @@ class SampleJob:
             several = " ".join(f"--choice {shlex.quote(part)}" for part in (parts if len(parts) > 1 else ["A", "B"]))
             fact = f"--choice {choices[0]!r} is the only text that a sample may have"
             warnings = (f"{fact}; for one of several: {several}", *warnings)
-        if literal := [stop for stop in self.options.stop if re.search(r"\\[nt]", stop)]:
-            # In these quotes the shell reads a backslash and a letter as a character.
-            meant = " ".join("--stop $'{}'".format(stop.replace("'", "\\'")) for stop in literal)
-            fact = f"--stop {shlex.quote(literal[0])} has a backslash and a letter"
-            warnings = (f"{fact}; for the character: {meant}", *warnings)
+        warnings = (*notes_on_escapes("--stop", *self.options.stop), *warnings)
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)
 

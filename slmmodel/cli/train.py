@@ -53,7 +53,7 @@ from slmmodel.cli.resume_checks import (
     open_data_of,
     removed_if_refused,
 )
-from slmmodel.cli.run_argument import is_argument, is_last, recorded_data, resumed, resumed_at, without
+from slmmodel.cli.run_argument import data_here, is_argument, is_last, recorded_data, resumed, resumed_at, without
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.config_values import EACH_RUN
@@ -219,13 +219,16 @@ def named_data(
     if not data and tokenizer is not None and is_argument(tokenizer, arguments_of_command()):
         refuse_file_of_data(tokenizer, partial(_with_data, tokenizer))
     if not data:
-        fact, fix = "DATA is missing", "slm train DATA, or data.train in the configuration"
+        fact, fix = (
+            "DATA is missing",
+            f"slm train {shlex.quote(data_here(arguments_of_command()))}, or data.train in the configuration",
+        )
         if tokenizer is not None:
             fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_text(tokenizer)
         context = click.get_current_context(silent=True)
         if context is not None and context.info_name == "config":
             option = "a DATA" if tokenizer is None else "the text"
-            words = ["slm", "config", *arguments_of_command(), "--data", "DATA"]
+            words = ["slm", "config", *arguments_of_command(), "--data", data_here(arguments_of_command())]
             fix = f"name {option}: {shlex.join(words)}, or data.train in FILE"
         raise OptionError(fact, fix=fix, option="data")
     _refuse_settings(data)
@@ -337,13 +340,15 @@ def _refuse_settings(data: str) -> None:
     limit = "DATA is a corpus or token data; settings are given with --set NAME=VALUE or --config FILE.yaml"
     if (given := settings_in(data)) is not None:
         train = given.get("data.train")
-        fix = _with_data(data, *([] if train and train.value else ["DATA"]), "--config", data)
+        fix = _with_data(
+            data, *([] if train and train.value else [data_here(arguments_of_command())]), "--config", data
+        )
         raise OptionError(f"{data!r} is a configuration, not data", limit=limit, fix=fix, option="data")
     if names := names_in(data):
-        line = _with_data(data, "DATA", "--config", free_name("run.yaml"))
+        line = _with_data(data, data_here(arguments_of_command()), "--config", free_name("run.yaml"))
         fix = f"{translated(names)}slm config > {free_name('run.yaml')} writes a file for them; then {line}"
         if sets := as_options(data, arguments_of_command()):
-            fix = _with_data(data, "DATA", *sets.words) + sets.remark
+            fix = _with_data(data, data_here(arguments_of_command()), *sets.words) + sets.remark
         raise OptionError(f"{data!r} is a file of settings, not data", limit=limit, fix=fix, option="data")
 
 

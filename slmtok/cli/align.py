@@ -14,7 +14,15 @@ import click
 from slmtok.analysis.align import Alignment, Losses, Segment, Sums, check_scored, read_losses
 from slmtok.analysis.align import align as align_losses
 from slmtok.cli.arguments import arguments_of
-from slmtok.cli.files import check_is_file, check_output, names_tokenizer, read_texts, text_files, writing
+from slmtok.cli.files import (
+    PAGE,
+    check_is_file,
+    check_output,
+    names_tokenizer,
+    read_texts,
+    text_files,
+    writing,
+)
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
@@ -65,7 +73,7 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
 
     if output is not None:
         check_is_file(output)
-        check_output(output, inputs=[a, b, *on], force=force)
+        check_output(output, inputs=[a, b, *on], force=force, content=PAGE)
     _refuse_runs(a, b, on, read)
     with _score_missing(a, b, on):
         first, second = read_losses(a), read_losses(b)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.errors import error_dict, error_text
-from slmtok.cli.files import check_is_file, check_output, read_texts, refuse_missing, require_bytes, text_files
+from slmtok.cli.files import JSON, check_is_file, check_output, read_texts, refuse_missing, require_bytes, text_files
 from slmtok.cli.options import (
     command,
     explain,
@@ -93,7 +93,7 @@ def audit(
     sources = text_files(on, read)
     check_is_file(output)
     force = force or _is_negative(output)
-    check_output(output, inputs=[*sources, subject, *filter(None, (metadata, leak))], force=force)
+    check_output(output, inputs=[*sources, subject, *filter(None, (metadata, leak))], force=force, content=JSON)
     seen = None if leak is None else load_digests(leak)
     if metadata is not None and (kind := kind_of_file(metadata)) in NAMES and kind != METADATA:
         raise OptionError(

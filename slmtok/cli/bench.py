@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, names_tokenizer, read_texts, refuse_missing, text_files, writing
+from slmtok.cli.files import (
+    PLAIN_TEXT,
+    STDIO,
+    check_content,
+    names_tokenizer,
+    read_texts,
+    refuse_missing,
+    text_files,
+    writing,
+)
 from slmtok.cli.options import (
     INTEGER,
     Habit,
@@ -32,6 +41,7 @@ from slmtok.errors import DiskFull, InvalidText, OptionError
 from slmtok.opening import TIKTOKEN, load
 from slmtok.option_values import parse_bytes
 from slmtok.options import ReadOptions
+from slmtok.path_arguments import BINARY_SUFFIXES
 from slmtok.sizes import format_bytes, parse_size
 
 if TYPE_CHECKING:
@@ -44,6 +54,7 @@ DEFAULT_VOCAB_SIZE = 8192
 """Ids of the tokenizer that is trained where none is given; fewer where the text cannot fill them."""
 _NOT_PLAIN = (*COMPRESSED, *(suffix for entry in FORMATS.values() if entry.records for suffix in entry.suffixes))
 """Suffixes by which a file would not be read as text."""
+_STORIES = PLAIN_TEXT._replace(refused=(*BINARY_SUFFIXES, *_NOT_PLAIN))
 _HEAD = ("", "load", "first call", "", "third call", "", "memory", "returns", "first", "third")
 
 
@@ -275,13 +286,7 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
 
     size = check_int("bytes", size)
 
-    if Path(output).suffix.lower() in _NOT_PLAIN:
-        raise OptionError(
-            f"-o {output} would hold plain text, which {Path(output).suffix} does not stand for",
-            limit=f"another suffix than {', '.join(_NOT_PLAIN)}",
-            fix=f"-o {Path(output).name.partition('.')[0]}.txt",
-            option="output",
-        )
+    check_content(output, _STORIES)
     _check_room(size, output)
     with Progress() as progress, writing(output, force=force) as stream:
         number = write_stories(stream, size, seed=seed, progress=progress)

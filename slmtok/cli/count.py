@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from slmtok import atomic
@@ -62,8 +64,24 @@ def _tokenizer(value: str | None, arguments: Sequence[str]) -> str:
     )
 
 
-@command("count", example="slmtok count corpus/ -o all.counts",
-         habits=dict.fromkeys(("-t", "--tokenizer"), _tokenizer))  # fmt: skip
+_MOST_FREQUENT = ("--top", "--top-k", "--most-common")
+"""Options of other tools for a list of the most frequent words."""
+
+
+def _pretokens(value: str | None, arguments: Sequence[str]) -> str:
+    """The Python call that lists the most frequent pretokens of the corpus, which no command does."""
+    words = pairwise(["", *arguments])
+    corpus = [word for before, word in words if Path(word).exists() and before not in OUTPUT_FLAGS] or ["CORPUS"]
+    number = value if value and value.isdecimal() else "20"
+    items = f"slmtok.count({json.dumps(corpus[0] if len(corpus) == 1 else corpus, ensure_ascii=False)}).items()"
+    program = f'import slmtok; print(*sorted({items}, key=lambda item: -item[1])[:{number}], sep="\\n")'
+    return f"leave it out, no command lists pretokens; {shlex.join(['python', '-c', program])} does"
+
+
+_HABITS = dict.fromkeys(("-t", "--tokenizer"), _tokenizer) | dict.fromkeys(_MOST_FREQUENT, _pretokens)
+
+
+@command("count", example="slmtok count corpus/ -o all.counts", habits=_HABITS)
 @corpus_argument
 @options_of(CountOptions, into="options", skip=("spill_dir",))
 @output_options(default="all.counts")

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from slmtok.cli import packed
+from slmtok.cli.arguments import command_line, tokenizer_beside, without_options
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, check_output, document_range, writing
+from slmtok.cli.files import PLAIN_TEXT, STDIO, check_output, document_range, writing
 from slmtok.cli.options import (
     argument,
     arguments_of_command,
@@ -109,7 +112,8 @@ def decode(
     data = packed.open_data(source) if may_be_packed else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
     target = output or STDIO
-    check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force)
+    content = None if errors == "keep" else PLAIN_TEXT
+    check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force, content=content)
     tok = load(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
     notes: list[str] = []
@@ -261,7 +265,7 @@ def _tokenizer_name(
         raise OptionError(
             f"--docs and --split need packed data, and {source!r} is not",
             limit="folders of slmtok pack; token files of nanoGPT, llama2.c, llm.c or numpy under their usual names",
-            fix="slmtok decode DATA --docs 3:5",
+            fix=_of_all(source, lacks_tokenizer=found is None),
             option="docs",
         )
     if found is None:
@@ -279,6 +283,13 @@ def _tokenizer_name(
             path=str(found),
         )
     return str(found)
+
+
+def _of_all(source: str, *, lacks_tokenizer: bool) -> str:
+    """The command that decodes all of a file of ids, with a tokenizer beside it where it `lacks_tokenizer`."""
+    named = ["-t", tokenizer_beside(source) or "TOK"] if lacks_tokenizer else []
+    words = without_options(arguments_of_command(), ("--docs", "--split"))
+    return f"leave --docs and --split out: {command_line(click.get_current_context(), [*words, *named])}"
 
 
 def _locate(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:

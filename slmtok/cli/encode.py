@@ -47,6 +47,7 @@ from slmtok.formats import id_files
 from slmtok.id_arrays import NOT_RAW, OFFSETS_SUFFIX, encode_files
 from slmtok.opening import load
 from slmtok.options import ReadOptions
+from slmtok.path_arguments import BINARY_SUFFIXES
 from slmtok.sizes import format_bytes
 from slmtok.specials import foreign_spelling, spellings_meant
 from slmtok.token_text import escape_token
@@ -65,10 +66,7 @@ IDS_PER_WRITE = 1 << 16
 
 _NOT_ARRAY = (".bin", *(suffix for suffix in NOT_RAW if suffix != ".npy"))
 """Suffixes of outputs that hold something else than a numpy array."""
-_NOT_LINES = (
-    *(".npy", ".npz", ".bin", ".pt", ".pth", ".pkl", ".pickle", ".safetensors", ".h5"),
-    *(".json", ".jsonl", ".parquet", ".arrow", ".feather", ".msgpack"),
-)
+_NOT_LINES = (*BINARY_SUFFIXES, ".json", ".jsonl")
 """Suffixes of outputs that hold something else than lines of ids or tokens."""
 
 

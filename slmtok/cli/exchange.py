@@ -10,7 +10,7 @@ from typing import Any
 from slmtok import atomic
 from slmtok.cli.arguments import OUTPUT_FLAGS, value_after
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import check_is_file, check_is_folder_name, refuse_missing, text_files
+from slmtok.cli.files import JSON, check_content, check_is_file, check_is_folder_name, refuse_missing, text_files
 from slmtok.cli.options import (
     arguments_of_command,
     command,
@@ -200,6 +200,7 @@ def import_(
             option="file",
         )
     receipt_path = str(atomic.output_path(output).with_suffix(".receipt.json"))
+    check_content(output, JSON)
     atomic.check_outputs(output, receipt_path, inputs=[file], force=force)
     try:
         with Progress() as progress:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.analysis.exposure import DEFAULT_BELOW
 from slmtok.analysis.exposure import exposure as measure
 from slmtok.cli.arguments import is_packed, value_after, without_options
-from slmtok.cli.files import STDIO, check_output, names_tokenizer, writing
+from slmtok.cli.files import JSON, STDIO, check_output, names_tokenizer, writing
 from slmtok.cli.options import FLOAT, INTEGER, Parsed, argument, command, option, output_options, parse_integer
 from slmtok.cli.output import Outcome, counted, print_rows, table, write_text
 from slmtok.cli.packed import not_packed, open_data
@@ -80,7 +80,7 @@ def exposure(data: str, epochs: float, below: int, split: str, top: int, output:
     slmtok prune keeps it as long as a larger token needs it.
     """
     if output is not None:
-        check_output(output, inputs=[data], force=force)
+        check_output(output, inputs=[data], force=force, content=JSON)
     shards = _open(data)
     from slmtok.shards.check import packed_tokenizer
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
 
@@ -21,7 +21,7 @@ from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
 from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
 from slmtok.files import missing_input
 from slmtok.opening import TIKTOKEN, load, public_encoding
-from slmtok.path_arguments import folder_meant, free_name
+from slmtok.path_arguments import BINARY_SUFFIXES, TEXT_SUFFIXES, folder_meant, free_name
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -39,8 +39,10 @@ MAX_LISTED_FILES = 10
 # Outputs.
 
 
-def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: bool = False) -> None:
-    """Raises unless `output` and the files `beside` it may be written.
+def check_output(
+    output: str, *beside: str, inputs: Iterable[str] = (), force: bool = False, content: Content | None = None
+) -> None:
+    """Raises unless `output`, which holds `content`, and the files `beside` it may be written.
 
     inputs: files; folders, whose files must stay, such as packed data; `-`; what is missing.
     """
@@ -50,8 +52,11 @@ def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: b
         try:
             atomic.check_outputs(output, *beside, inputs=read, force=force)
         except OutputExists as error:
+            # With --force, its name would be refused.
+            check_content(output, content)
             _keep_other_kind(error, output)
             raise
+        check_content(output, content)
         return
     context = click.get_current_context(silent=True)
     command = shlex.join([*context.command_path.split(), *context.meta["arguments"]]) if context else "COMMAND"
@@ -105,11 +110,44 @@ def check_is_file(output: str) -> None:
         raise OptionError("-o - is stdout, and this output needs a name", fix="-o NAME", option="output")
 
 
-def check_is_page_name(output: str) -> None:
-    """Raises `OptionError` for a page under the name of another kind of file."""
-    if output != STDIO and Path(output).suffix.lower() not in (".html", ".htm"):
-        fix = f"-o {shlex.quote(str(Path(output).with_suffix('.html')))}"
-        raise OptionError(f"-o {output!r} would hold a page, which is HTML", limit=".html", fix=fix, option="output")
+class Content(NamedTuple):
+    """What an output holds."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    """Of its names, the usual one first."""
+    refused: tuple[str, ...] | None = None
+    """Those of other kinds of files; None for all others, which a browser shows as text."""
+
+
+PAGE = Content("a page, which is HTML", (".html", ".htm"))
+JSON = Content("JSON", (".json",), (*BINARY_SUFFIXES, *TEXT_SUFFIXES))
+SAFETENSORS = Content("safetensors", (".losses", ".safetensors"), (*BINARY_SUFFIXES, *TEXT_SUFFIXES))
+PLAIN_TEXT = Content("text", (".txt",), BINARY_SUFFIXES)
+
+
+def check_content(output: str | None, content: Content | None, option: str = "output") -> None:
+    """Raises `OptionError` for an output under the name of another kind of file.
+
+    output: None is an option without a value. content: None for what may have any name.
+    """
+    if output is None or output == STDIO or content is None:
+        return
+    path = Path(output)
+    suffix = path.suffix.lower()
+    if suffix in content.suffixes or (content.refused is not None and suffix not in content.refused):
+        return
+    usual, flag = content.suffixes[0], "-o" if option == "output" else f"--{option}"
+    stem, others = path.with_suffix(""), {*(content.refused or ())} - {*content.suffixes}
+    while stem.suffix.lower() in others:  # Such as `.jsonl.gz`.
+        stem = stem.with_suffix("")
+    named = str(stem) if stem.suffix.lower() in content.suffixes else f"{stem}{usual}"
+    raise OptionError(
+        f"{flag} {output!r} would hold {content.name}" + (f", not {suffix}" if suffix else ""),
+        limit=usual,
+        fix=f"{flag} {shlex.quote(free_name(named))}",
+        option=option,
+    )
 
 
 def check_opens(opens: bool, output: str) -> None:

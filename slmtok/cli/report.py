@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import __version__
 from slmtok.cli.files import (
+    PAGE,
     add_notes,
     are_counts,
-    check_is_page_name,
+    check_content,
     check_opens,
     check_output,
     corpus_files,
@@ -84,7 +85,7 @@ def report(
 
     check_opens(opens, output)
     tokenizer_names, files = _sorted_out(names, results)
-    check_is_page_name(output)
+    check_content(output, PAGE)
     refuse_missing(tokenizer_names)
     sources = corpus_files(on, read) if on else []
     check_output(output, inputs=[*tokenizer_names, *files, *sources], force=force)

@@ -19,6 +19,7 @@ from slmtok import atomic
 from slmtok.cli.arguments import OUTPUT_FLAGS, VOCAB_FLAGS, is_packed, refuse_list, value_after, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import (
+    JSON,
     VOCAB_PLACEHOLDER,
     add_notes,
     are_counts,
@@ -83,7 +84,7 @@ _mapped_output = output_options(required=True, help="Where to write; FILE.ids.np
 def _check(inputs: Sequence[str], *outputs: str, force: bool) -> None:
     """Raises unless the outputs can be written."""
     check_is_file(outputs[0])
-    check_output(*outputs, inputs=inputs, force=force)
+    check_output(*outputs, inputs=inputs, force=force, content=JSON)
 
 
 def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, force: bool) -> dict[str, str]:
@@ -151,7 +152,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
          habits={EXTRA: _size, "--keep": instead("--vocab {}", "500")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
-        help="Number of ids in all, fewer than the tokenizer has.")  # fmt: skip
+        help="Number of ids in all, at most that of the tokenizer.")  # fmt: skip
 @_mapped_output
 def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""

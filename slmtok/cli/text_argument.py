@@ -223,7 +223,7 @@ def piped(text: str, command: str, arguments: Sequence[str], words: Collection[s
 def text_last(command: str) -> dict[str, Habit]:
     """What stands for `--text TEXT` of other tools in a command whose last argument is the text: the whole line.
 
-    The text of a file comes from stdin.
+    So for `--on TEXT` of other commands. The text of a file comes from stdin.
     """
 
     def line(value: str | None, arguments: Sequence[str]) -> str:
@@ -234,7 +234,7 @@ def text_last(command: str) -> dict[str, Habit]:
             return f"{shlex.join([*command.split(), *words, STDIO])} < {shlex.quote(value)}"
         return shlex.join([*command.split(), *words, "some text" if value is None else value])
 
-    options = (*_TEXT_OPTIONS, "-f", "--file", "--input-file", "--text-file")
+    options = (*_TEXT_OPTIONS, "--on", "-f", "--file", "--input-file", "--text-file")
     return dict.fromkeys(options, line)
 
 

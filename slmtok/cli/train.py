@@ -31,6 +31,7 @@ from slmtok.cli.arguments import (
     with_output_named,
 )
 from slmtok.cli.files import (
+    JSON,
     STDIO,
     are_counts,
     check_output,
@@ -240,7 +241,7 @@ class TrainJob:
                 raise OptionError(fact, fix=fix, option="save_counts")
             atomic.check_outputs(self.save_counts, inputs=inputs, force=True, option="save_counts")
         beside = [*self.outputs[1:], *self.locks, *([self.save_counts] if self.save_counts else [])]
-        check_output(self.outputs[0], *beside, inputs=inputs, force=force)
+        check_output(self.outputs[0], *beside, inputs=inputs, force=force, content=JSON)
         return files, has_counts
 
     def _complete_command(self, error: SlmtokError) -> Message | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from slmtok.cli.files import STDIO, check_is_page_name, check_opens, check_output, short_names, write_page
+from slmtok.cli.files import PAGE, STDIO, check_content, check_opens, check_output, short_names, write_page
 from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, instead, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.text_argument import data_name, encoding_of, notes_on_text, read_text, split_arguments, text_last
@@ -50,7 +50,7 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
             option="tokenizer",
         )
     check_opens(opens, output)
-    check_is_page_name(output)
+    check_content(output, PAGE)
     check_output(output, inputs=names, force=force)
     data = read_text(text, "", MAX_TEXT_BYTES)
     try:

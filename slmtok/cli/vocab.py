@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, add_notes, check_output, names_tokenizer, writing
+from slmtok.cli.files import JSON, PLAIN_TEXT, STDIO, add_notes, check_output, names_tokenizer, writing
 from slmtok.cli.options import (
     OUTPUT,
     Habit,
@@ -124,7 +124,7 @@ def vocab(
             if is_given:
                 fact = f"{name} together with --metadata, which always covers all ids"
                 raise OptionError(fact, fix=f"leave {name} out", option=name)
-    check_output(target, inputs=[tokenizer], force=force)
+    check_output(target, inputs=[tokenizer], force=force, content=JSON if metadata else PLAIN_TEXT)
     if not metadata and target.lower().endswith(".json"):
         as_json = f"{shlex.join(['slmtok', 'vocab', tokenizer, '--json'])} > {shlex.quote(free_name(target))}"
         raise OptionError(

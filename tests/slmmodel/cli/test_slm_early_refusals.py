@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 pytest.importorskip("torch")
 
@@ -202,7 +203,7 @@ def test_windows_are_checked_before_the_model(slm, here, monkeypatch):
     assert "--stride takes an integer >= 1, not '0'" in slm("eval", "run", "--stride", "0", code=2).err
     assert "fix:   --stride 8" in slm("eval", "run", "--stride", "1000", code=2).err
     assert "exclude each other" in slm("eval", "run", "--seq-len", "4", "--seq-bytes", "9", code=2).err
-    assert "fix:   slm eval RUN --check c.json" in slm("eval", "--check", "c.json", code=2).err
+    assert "fix:   slm eval run --check c.json" in slm("eval", "--check", "c.json", code=2).err
 
 
 def test_bench_measures_one_model_for_some_time(slm, here):
@@ -308,3 +309,41 @@ def test_ways_to_decode_are_compared_before_torch_is_loaded(slm, here, monkeypat
     monkeypatch.setattr("slmmodel.cli.sample.load_torch", lambda: pytest.fail("torch is loaded"))
     refused = slm("sample", "run", "hi", "--greedy", "--n", "3", code=2).err
     assert "n has no effect with greedy, which draws nothing" in refused
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "prompts run -o sheet.md": "-o sheet.json",
+        "passkey run -o text.txt": "-o text.json",
+        "chat run --transcript talk.pdf": "--transcript talk.txt",
+        "probe run -o probe.npy": "-o probe.json",
+        "eval run --certificate val.html": "--certificate val.json",
+        "eval run --losses a.json": "--losses a.losses",
+        "eval run --exposure rare.csv": "--exposure rare.json",
+    }.items(),
+)
+def test_a_result_under_the_name_of_another_kind_of_file(slm, here, line, fix):
+    ran = slm(*line.split(), code=2)
+    assert " would hold " in ran.err and fix_of(ran) == fix
+
+
+def test_a_check_without_a_file_names_the_result_of_the_run(slm, here):
+    assert fix_of(slm("eval", "run", "--check", code=2)) == "slm eval run writes one"
+    (here / "run/eval").mkdir(exist_ok=True)
+    for command, result in (("eval", "val"), ("passkey", "passkey"), ("probe", "probe"), ("prompts", "prompts")):
+        (here / f"run/eval/{result}.json").touch()
+        for run in (["run"], []):
+            assert fix_of(slm(command, *run, "--check", code=2)) == f"--check run/eval/{result}.json"
+
+
+def test_a_fix_names_the_only_data_and_a_run_of_the_folder(slm, here):
+    (here / "run.yaml").write_text("run:\n  seed: 1\n")
+    assert fix_of(slm("config", "run.yaml", code=2)).startswith(
+        "slm config --check run.yaml --data data checks run.yaml"
+    )
+    assert fix_of(slm("train", "run.yaml", code=2)).startswith("slm train data --config run.yaml")
+    assert fix_of(slm("train", "--budget", "steps=1", code=2)) == "slm train data, or data.train in the configuration"
+    assert fix_of(slm("eval", code=2)) == "slm eval run"
+    shutil.copytree("data", "data2")
+    assert fix_of(slm("train", "run.yaml", code=2)).startswith("slm train DATA --config run.yaml")

@@ -112,12 +112,13 @@ def configured(slm, tmp_path):
 
 @pytest.mark.parametrize("more", ["", " -t tok.json"])
 def test_a_file_of_settings_is_no_corpus(more, configured):
+    data = "DATA" if more else "data"
     for name, fix in {
-        "nano.py": "slm train DATA --set run.eval_every=250 --set model.d_model=384 --set optim.betas=0.9,0.99 "
+        "nano.py": f"slm train {data} --set run.eval_every=250 --set model.d_model=384 --set optim.betas=0.9,0.99 "
         f"--set optim.lr=1e-3{more} -o run-2, which leaves out out_dir, always_save_checkpoint, dataset",
-        "config.json": "slm train DATA --set model.arch=llama --set model.d_model=64 --set model.n_layers=2"
+        "config.json": f"slm train {data} --set model.arch=llama --set model.d_model=64 --set model.n_layers=2"
         f"{more} -o run-2, which leaves out vocab_size",
-        "run.yaml": f"slm train DATA --config run.yaml{more} -o run-2",
+        "run.yaml": f"slm train {data} --config run.yaml{more} -o run-2",
         "whole.yaml": f"slm train --config whole.yaml{more} -o run-2",
     }.items():
         error = configured("train", name, *more.split(), code=2).err
@@ -178,12 +179,12 @@ def test_settings_of_another_trainer_are_one_command(name, configured):
     for arguments, expected in {
         f"data --config {name} --dry-run": f"data --dry-run {line} -o run-2",
         f"data --config={name} -o new --dry-run": f"data -o new --dry-run {line}",
-        f"{name} --dry-run -o new": f"DATA {line} --dry-run -o new",
+        f"{name} --dry-run -o new": f"data {line} --dry-run -o new",
     }.items():
         error = configured("train", *arguments.split(), code=2).err
         fix = error.partition("  fix:   ")[2].splitlines()[0]
         assert fix == f"slm train {expected}, which leaves out {', '.join(left_out)}"
-        pasted = fix.replace("DATA", "data").partition(", which")[0]
+        pasted = fix.partition(", which")[0]
         assert "would train" in configured(*shlex.split(pasted)[1:], code=0).out
 
 

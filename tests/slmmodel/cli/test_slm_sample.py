@@ -8,7 +8,9 @@ import json
 import math
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -236,6 +238,22 @@ def test_a_stop_string_with_a_backslash_is_quoted_as_typed(slm: Any, run: Path) 
     assert r"--stop $'\n' --stop $'it\'s\t'" in " ".join(err.split())
 
 
+@pytest.mark.parametrize("command", ["sample run --max-new 1 --prompt", "sample run --max-new 1", "logprobs run"])
+def test_a_prompt_with_a_backslash_is_quoted_as_typed(slm: Any, run: Path, command: str) -> None:
+    err = " ".join(slm(*command.split(), r"The:\n", code=0).err.split())
+    assert r"--prompt 'The:\n' has a backslash and a letter; for the character: --prompt $'The:\n'" in err
+    assert "backslash" not in slm(*command.split(), 'print("a\\n")\nThe', code=0).err
+
+
+def test_a_prompt_of_a_report_with_a_backslash_is_quoted_as_typed(
+    slm: Any, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = SimpleNamespace(html="")
+    monkeypatch.setattr(import_module("slmmodel.cli.report"), "make_page", lambda *_, **__: (page, ()))
+    err = slm("report", run, "--prompt", r"The\n", code=0).err
+    assert r"--prompt 'The\n' has a backslash and a letter" in " ".join(err.split())
+
+
 def test_a_stop_string_ends_a_sample_before_it(slm: Any, run: Path) -> None:
     given = ["sample", run, "-p", "the", "--max-new", 30, "--seed", 2, "--json"]
     whole = slm(*given).json["result"]["samples"][0]["text"]
@@ -271,6 +289,7 @@ def test_ids_need_no_tokenizer(tokenizer: Path, tmp_path: Path) -> None:
     run = make_run(tmp_path / "bare", tokenizer, with_tokenizer=False)
     code = """
 import sys
+from importlib import import_module
 sys.modules["slmtok.tokenizer"] = sys.modules["slmtok._native"] = None
 from slmmodel.cli import main
 run = sys.argv[1]

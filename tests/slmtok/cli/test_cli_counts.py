@@ -52,6 +52,13 @@ def test_the_summary_of_count(slmtok, folder):
     assert result["bytes"] == sum(path.stat().st_size for path in folder.iterdir())
 
 
+def test_a_summary_under_the_name_of_counts_is_noted(slmtok, folder):
+    Path("texts/a.counts").write_text(slmtok("count", "texts", "-o", "b.counts").out)
+    note = "note: texts/a.counts has the name of counts and holds text, which was read; name the file that slmtok count"
+    for source in ("texts/a.counts", "texts"):
+        assert note in " ".join(slmtok("train", source, "--vocab", 280, "-o", "t.json", "--force").err.split())
+
+
 def test_what_count_refuses(slmtok, folder, leftovers):
     before = leftovers()
     assert slmtok("count", "texts", "-o", "-").code == 2

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 from slmtok.cli.pack import PackProgress
@@ -70,6 +71,15 @@ def test_decode_refuses(slmtok, lines, tok, arguments, told):
     slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
     ran = slmtok("decode", *arguments)
     assert ran.code == 2 and ran.err.startswith(f"error: {told}"), ran.err
+
+
+def test_a_part_of_a_file_of_ids_is_refused_with_the_line_for_all_of_it(slmtok, lines, tok):
+    slmtok("encode", lines, "-t", tok, "-o", "a.ids", "-q")
+    fix = fix_of(slmtok("decode", "a.ids", "--split", "val", "-t", tok, "--docs", "0:1"))
+    assert fix == f"leave --docs and --split out: slmtok decode a.ids -t {tok}"
+    assert fix_of(slmtok("decode", "a.ids", "--docs", "0:1")).startswith(
+        "leave --docs and --split out: slmtok decode a.ids -t "
+    )
 
 
 def test_decode_of_nothing(slmtok):

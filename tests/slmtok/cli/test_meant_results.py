@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 SENTENCE = "the evening river went through the old town and the children sang"
 
@@ -26,7 +27,6 @@ def here(slmtok) -> Path:
     [
         "count a.txt -o docs.jsonl",
         "count a.txt -o tok.json",
-        "train a.txt --vocab 280 -o docs.jsonl",
         "exposure data --below 100 -o tok.json",
         "encode a.txt -t tok.json -o other.json",
     ],
@@ -35,6 +35,28 @@ def test_an_output_of_another_kind_is_kept(slmtok, here: Path, line: str) -> Non
     Path("other.json").write_bytes(Path("tok.json").read_bytes())
     ran = slmtok(*shlex.split(line))
     assert ran.code in (1, 2) and ran.err.endswith("  fix:   name another --output\n"), ran
+
+
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [
+        ("audit tok.json --on a.txt", "-o audit.md"),
+        ("exposure data", "-o rare.csv"),
+        ("train a.txt --vocab 280", "-o docs.jsonl"),
+        ("slice tok.json --vocab 280", "-o small.txt"),
+        ("vocab tok.json --metadata", "-o vocab.txt"),
+        ("vocab tok.json", "-o vocab.png"),
+        ("decode data", "-o corpus.npy"),
+        ("sample-corpus --bytes 5000", "-o stories.pdf"),
+        ("sample-corpus --bytes 5000", "-o stories.jsonl"),
+        ("view tok.json", "-o page.md"),
+    ],
+)
+def test_an_output_under_the_name_of_another_kind_of_file(slmtok, here: Path, line: str, output: str) -> None:
+    ran = slmtok(*shlex.split(line), *output.split())
+    assert ran.code == 2 and f"error: -o '{output[3:]}' would hold " in ran.err
+    assert slmtok(*shlex.split(line), *fix_of(ran).split()).code == 0
+    assert slmtok(*shlex.split(line), "-o", "new.of-no-kind").code in (0, 2 * (line == "view tok.json"))
 
 
 @pytest.mark.parametrize("line", ["train a.txt --vocab 280 -o x.json", "slice tok.json --vocab 280 -o x.json"])

@@ -307,6 +307,9 @@ def test_files_before_the_command_and_names_with_dashes(slmtok, here: Path, line
         "verify tok.json --on a.txt": "slmtok audit tok.json --on a.txt",
         "show tok.json --file a.txt": "slmtok show tok.json - < a.txt",
         "view -f a.txt tok.json": "slmtok view tok.json - < a.txt",
+        "view tok.json --on a.txt -o x.html": "slmtok view tok.json -o x.html - < a.txt",
+        "count a.txt --top 5": "leave it out, no command lists pretokens; python -c 'import slmtok; print(*sorted("
+        'slmtok.count("a.txt").items(), key=lambda item: -item[1])[:5], sep="\\n")\' does',
         # An argument that an option names.
         "exposure --data data": "slmtok exposure data",
         "encode --input a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
