@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slmtok.cli.arguments import is_text_file
 from slmtok.cli.noted_kind import noted_kind, remember_kind, text_first
 from slmtok.cli.output import again_with, flag_naming, with_force
 from slmtok.errors import CorpusTooSmall, MissingInput, Setting, render
+from slmtok.file_kinds import UNKNOWN, kind_of_file
 from slmtok.files import free_name
 from slmtok.sizes import counted
 
@@ -54,7 +54,7 @@ def corpus_notes(found: Sources, read: ReadOptions) -> Iterator[str]:
     if path := ids_among(found, read):
         remedy = with_force("name the text that was encoded")
         yield f"{path} looks like lines of ids, and its digits were read as text; {remedy}"
-    if path := next((each for each in found if each.endswith(".counts") and is_text_file(each)), None):
+    if path := next((each for each in found if each.endswith(".counts") and kind_of_file(each) == UNKNOWN), None):
         # Such as the summary that slmtok count prints.
         remedy = with_force("name the file that slmtok count wrote")
         yield f"{path} has the name of counts and holds text, which was read; {remedy}"

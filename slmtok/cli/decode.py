@@ -108,8 +108,7 @@ def decode(
     characters are escaped; a file or pipe gets the text as it is.
     """
     _refuse_other_kinds(source, input_format)
-    may_be_packed = input_format == "auto" and not id_files.has_offsets(source)
-    data = packed.open_data(source) if may_be_packed else None
+    data = packed.open_data(source) if input_format == "auto" and not id_files.has_offsets(source) else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
     target = output or STDIO
     content = None if errors == "keep" else PLAIN_TEXT
@@ -146,8 +145,8 @@ def decode(
     line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
     warnings = tuple(notes)
     if totals["invalid_documents"]:
-        documents = counted(totals["invalid_documents"], "document")
-        warnings += (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
+        fact = f"bytes of {counted(totals['invalid_documents'], 'document')} are not UTF-8 and were written as U+FFFD"
+        warnings += (f"{fact}; --errors keep writes the bytes",)
     if document == "line" and data is None and totals["documents"] == 1:
         warnings += _without_offsets(source, input_format)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)

@@ -239,7 +239,7 @@ PASTED = {
     "train data -o new --set optim.lr='0.01'": "--set optim.lr=0.01",
     "train data -o new --budget tokens=1MB": "--budget bytes=1MB, which counts bytes of text, or "
     "--budget tokens=1M, which counts ids",
-    "config --check bare.yaml": "name a DATA: slm config --check bare.yaml --data DATA, or data.train in FILE",
+    "config --check bare.yaml": "name a DATA: slm config --check bare.yaml --data data, or data.train in FILE",
     "chat run a b": "slm sample run 'a b'",
     "plot ru* -o c.svg": "slm plot run run2 -o c.svg",
     "passkey run --lengths 512": (

@@ -141,8 +141,8 @@ def test_a_file_of_settings_is_checked_or_completed(slm, here):
         "run: {batch_tokens: 16, device: cpu, budget: {steps: 2}}\n"
     )
     check, _, completed = fix_of(slm("config", "my.yaml")).partition(" checks my.yaml; ")
-    assert check == "slm config --check my.yaml --data DATA"
-    assert "steps           2 of 2 sequences" in slm(*shlex.split(check.replace("DATA", "data"))[1:], code=0).out
+    assert check == "slm config --check my.yaml --data data"
+    assert "steps           2 of 2 sequences" in slm(*shlex.split(check)[1:], code=0).out
     line, _, rest = completed.partition(" > NEW.yaml ")
     assert rest == "writes every setting, with those of my.yaml"
     written = slm(*shlex.split(line)[1:], code=0).out

@@ -69,13 +69,13 @@ def test_a_result_is_of_the_run_that_was_opened(slm, here, monkeypatch, command,
     assert not (here / "run/eval").exists() and not (here / "new.json").exists()
 
 
-@pytest.mark.parametrize("more", [("--certificate", "new.json"), ("--losses", "new.json")])
+@pytest.mark.parametrize("more", [("--certificate", "new.json"), ("--losses", "new.losses")])
 def test_an_evaluation_is_of_the_run_that_was_opened(slm, here, monkeypatch, more):
     command = import_module("slmmodel.cli.eval")
     opened = command.open_documents
     monkeypatch.setattr(command, "open_documents", lambda *given, **more: (opened(*given, **more), replace_run())[0])
     assert IN_USE in slm("eval", "run", "--no-baselines", *more, code=1).err
-    assert not (here / "run/eval").exists() and not (here / "new.json").exists()
+    assert not (here / "run/eval").exists() and not [*here.glob("new.*")]
 
 
 def test_an_export_is_of_one_run(slm, here, monkeypatch):
