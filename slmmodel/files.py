@@ -227,14 +227,7 @@ def translated_errors(path: Path, part: Path | None = None, handle: FolderHandle
         if isinstance(error, (DiskFull, Unreadable)) or not isinstance(error, OSError):
             raise
         check_in_place(handle)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(
-                f"no space left while writing {path.name!r}",
-                where=f"{path.parent}; no part of it was left" if part is not None else str(path.parent),
-                fix="free some space and run the same command again; it continues",
-                path=str(path),
-            ) from error
-        raise not_written(path, error) from error
+        raise not_written(path, error, left="; no part of it was left" if part is not None else "") from error
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from slmmodel.errors import OutputExists, Unreadable
+from slmmodel.errors import DiskFull, OutputExists, Unreadable
 
 LOCK = ".lock"
 _LOCKED_BYTE = 1 << 30
@@ -67,8 +67,16 @@ def check_folder(path: Path) -> None:
             )
 
 
-def not_written(path: Path, error: OSError) -> Unreadable:
-    """The error for a file or folder that could not be written, with what makes it writable."""
+def not_written(path: Path, error: OSError, *, left: str = "") -> DiskFull | Unreadable:
+    """The error for a file or folder that could not be written, with what makes it writable; `left` follows the place.
+
+    A disk is also full without a free inode.
+    """
+    where = str(path.parent) + left
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        fact = f"no space left while writing {path.name!r}"
+        fix = "free some space, and run the same command again; it continues"
+        return DiskFull(fact, where=where, fix=fix, path=str(path))
     limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
     limit = limits.get(error.errno or 0)
     fix = (
@@ -79,7 +87,7 @@ def not_written(path: Path, error: OSError) -> Unreadable:
         else "name a writable folder"
     )
     fact = f"cannot write {str(path)!r}: {error.strerror or error}"
-    return Unreadable(fact, where=str(path.parent), fix=fix, path=str(path))
+    return Unreadable(fact, where=where, fix=fix, path=str(path))
 
 
 class FolderHandle:
@@ -135,7 +143,8 @@ def locked(folder: Path) -> Iterator[FolderHandle | None]:
     """Holds the lock of a folder, which is made where it does not exist, and removed again if nothing was written.
 
     Gives the folder, open; None for a file in its place. Raises `OutputExists` while another process holds the lock,
-    `Unreadable` where no file can be made, and where a file fails because the folder was removed or replaced.
+    `DiskFull` or `Unreadable` where no file can be made, and `Unreadable` where a file fails because the folder was
+    removed or replaced.
     """
     if folder.exists() and not folder.is_dir():
         # The caller says what is wrong with it.
@@ -148,6 +157,9 @@ def locked(folder: Path) -> Iterator[FolderHandle | None]:
         file = _acquire(folder)
         handle = FolderHandle(folder)
     except OSError as error:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
         raise not_written(folder, error) from error
     if file is None:
         raise OutputExists(

@@ -40,10 +40,10 @@ _FILE_SUFFIXES = (
 
 
 def free_name(name: str) -> str:
-    """A name like this one that no file has: `tok-2.json` beside `tok.json`."""
+    """A name like this one that no file or link has: `tok-2.json` beside `tok.json`."""
     path = Path(name)
     others = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
-    return name if not path.exists() else next(other for other in others if not Path(other).exists())
+    return name if not os.path.lexists(path) else next(other for other in others if not os.path.lexists(other))
 
 
 def hub_fetch(model: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_ids, stdin_lines
@@ -29,8 +30,9 @@ from slmtok.cli.app import Terminated
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import PLAIN_TEXT
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
-from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings, shown
+from slmtok.cli.output import DONE, FAILED, Outcome, counted, note, printable, settings, shown
 from slmtok.errors import OutputExists, suggestion
+from slmtok.files import free_name, read_at_most
 
 HELP = """\
 Type a text, and the model continues everything so far. An empty line continues without a new text.
@@ -105,8 +107,9 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     has_ended = False
 
     def keep() -> None:
+        nonlocal transcript
         if transcript is not None and (has_ended or conversation.turns):
-            write(transcript, conversation.transcript().encode(), force=force)
+            transcript = conversation.keep(transcript, force=force)
 
     try:
         try:
@@ -118,8 +121,7 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     except (KeyboardInterrupt, Terminated):
         # Perhaps while it was written: a terminal that is closed ends the lines, and sends SIGHUP. No second signal is
         # heard here.
-        with suppress(OutputExists):
-            keep()
+        keep()
         raise
     turns = [{"text": turn.text, "answer": turn.answer} for turn in conversation.turns]
     faults = tuple(conversation.faults)
@@ -129,7 +131,8 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     if code == FAILED and settings().quiet and not settings().as_json:
         fact = f"{counted(len(faults), 'line')} not carried out; the first: {faults[0]}"
         raise InvalidInput(fact, where=STDIN, fix="correct the lines; without --quiet, each has a remark")
-    return Outcome({"turns": turns, "transcript": transcript}, warnings=faults, warnings_shown=True, code=code)
+    warnings = (*faults, *conversation.notes)
+    return Outcome({"turns": turns, "transcript": transcript}, warnings=warnings, warnings_shown=True, code=code)
 
 
 def _lines() -> Iterator[str]:
@@ -167,7 +170,9 @@ class Chat:
     show: Callable[[str], object]
     turns: list[Turn] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    """Lines that were not carried out, as the warnings of the result."""
+    """Lines that were not carried out, as warnings of the result."""
+    notes: list[str] = field(default_factory=list)
+    """Other warnings of the result."""
 
     def run(self, lines: Iterator[str]) -> None:
         """Handles lines until they end, or `/quit`."""
@@ -187,6 +192,32 @@ class Chat:
     def transcript(self) -> str:
         """The whole text so far."""
         return "".join(turn.text + turn.answer for turn in self.turns)
+
+    def write(self, path: str, *, force: bool = False) -> None:
+        """Writes the transcript. Without `force`, it replaces only a file that holds a beginning of it, such as an
+        earlier `/save`: nothing is lost."""
+        content, is_beginning = self.transcript().encode(), False
+        # A pipe would be waited for.
+        if Path(path).is_file():
+            with suppress(OSError), Path(path).open("rb") as file:
+                is_beginning = content.startswith(read_at_most(file, len(content) + 1))
+        write(path, content, force=force or is_beginning)
+
+    def keep(self, path: str, *, force: bool) -> str:
+        """Writes the transcript at the end and gives its name: a free one where `path` was written meanwhile, because
+        the conversation cannot be repeated."""
+        name = path
+        while True:
+            try:
+                self.write(name, force=force)
+            except OutputExists:
+                name = free_name(path)
+                continue
+            if name != path:
+                self.notes.append(f"{path!r} exists by now; the transcript is {name!r}")
+                # Also with --quiet: no other line has the name.
+                note(self.notes[-1])
+            return name
 
     def answer(self, text: str) -> str:
         """Continues the text so far with a new one. Ctrl-C ends the answer, which is kept."""
@@ -258,7 +289,7 @@ class Chat:
             self._refuse("/save takes a file name")
             return
         try:
-            write(path, self.transcript().encode())
+            self.write(path)
         except (SlmtokError, OSError) as error:
             self._refuse(f"not saved: {getattr(error, 'fact', error)}")
         else:

@@ -736,7 +736,8 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
     rows: list[Row] = [
         ("A", f"{found.bpb_a:.4f}   {a}"),
         ("B", f"{found.bpb_b:.4f}   {b}"),
-        ("A minus B", f"{found.difference:+.4f}   {100 * (relative or 0):+.2f} %"),
+        # A share of 0 does not exist.
+        ("A minus B", f"{found.difference:+.4f}" + ("" if relative is None else f"   {100 * relative:+.2f} %")),
         ("interval", between),
         ("documents", f"{found.documents:,}; A needs fewer bits on {found.a_better:,}"),
         ("verdict", verdict),

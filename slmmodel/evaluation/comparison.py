@@ -216,13 +216,19 @@ class Comparison(NamedTuple):
 
 
 def compare(a: Losses, b: Losses, *, content: bool = False, resamples: int = RESAMPLES) -> Comparison:
-    """The paired difference of two models. Raises `Mismatch` where the documents are not the same, `WrongType`."""
+    """The paired difference of two models.
+
+    Raises `Mismatch` where the documents are not the same, `WrongType`, and what `Scores.check` raises, such as
+    `InvalidConfig` for documents without bytes.
+    """
     if not (isinstance(a, Losses) and isinstance(b, Losses)):
         raise _not_scored("compare", [a, b], "Losses")
     _check_same_documents(a, b)
+    for losses in (a, b):
+        losses.scores.check()
+    total = a.scores.n_bytes
     bits_a, bits_b = a.scores.bits(content=content), b.scores.bits(content=content)
     of_a, of_b = units(a.scores, content=content), units(b.scores, content=content)
-    total = max(1, a.scores.n_bytes)
     return Comparison(
         bpb_a=float(bits_a.sum()) / total,
         bpb_b=float(bits_b.sum()) / total,

@@ -199,7 +199,7 @@ def read_metrics(folder: Path, *, newest: int | None = None) -> list[dict[str, A
     """The complete lines of `metrics.jsonl`; a running process may be writing the last one.
 
     newest: the number of last lines to read; of earlier lines, only those of `_EVENTS` are read. Parsing the others
-    would take 50 us a line. Raises `CorruptFile`, `Unreadable`.
+    would take 20 us a line. Raises `CorruptFile`, `Unreadable`.
     """
     path, found = folder / METRICS, list[dict[str, Any]]()
     if not path.is_file():

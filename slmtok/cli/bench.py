@@ -311,8 +311,11 @@ def _check_room(size: int, output: str) -> None:
         with suppress(OSError):
             free = shutil.disk_usage(folder).free
     if size > free:
+        half = free // 2
+        fitting = f"{half // 1_000_000}MB" if half >= 1_000_000 else f"{half // 1000}kB"
+        has_room = half >= _MIN_STORIES * _STORY_BYTES
         raise DiskFull(
             f"--bytes asks for {format_bytes(size)}, and the disk has {format_bytes(free)} free",
             where=str(folder),
-            fix=f"--bytes {free // 2_000_000}MB, or -o FILE on another disk",
+            fix=(f"--bytes {fitting}, or " if has_room else "") + "-o FILE on another disk",
         )

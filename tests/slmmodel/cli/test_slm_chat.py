@@ -105,10 +105,11 @@ def test_the_end_of_other_programs_leads_to_that_of_a_chat(slm, monkeypatch, run
 
 
 def test_undo_clear_and_save(slm, monkeypatch, run):
-    typed = "once\nfox\n/undo\n/save a.txt\n/save a.txt\n/clear\n"
+    Path("b.txt").write_text("other text")
+    typed = "once\nfox\n/undo\n/save a.txt\n/save a.txt\n/save b.txt\n/clear\n"
     ran = chat(slm, monkeypatch, run, typed, "--json", code=1)
     assert ran.json["result"]["turns"] == [] and Path("a.txt").read_text().startswith("once")
-    assert "saved 1 turn to a.txt" in ran.err and "not saved: " in ran.err
+    assert ran.err.count("saved 1 turn to a.txt") == 2 and "not saved: output 'b.txt' exists" in ran.err
 
 
 def test_long_conversations_slide(slm, monkeypatch, run):
@@ -184,3 +185,34 @@ def test_a_transcript_is_kept_when_its_writing_is_interrupted(slm, monkeypatch, 
     monkeypatch.setattr(module, "write", write)
     ran = chat(slm, monkeypatch, run, "once\n", "--transcript", "t.txt", code=143)
     assert "terminated" in ran.err and Path("t.txt").read_text().startswith("once")
+
+
+def test_a_transcript_replaces_what_the_chat_saved_there(slm, monkeypatch, run):
+    ran = chat(slm, monkeypatch, run, "once\n/save t.txt\nfox\n", "--json", "--transcript", "t.txt")
+    turns = ran.json["result"]["turns"]
+    assert Path("t.txt").read_text() == "".join(turn["text"] + turn["answer"] for turn in turns)
+    assert len(turns) == 2 and ran.json["result"]["transcript"] == "t.txt" and ran.json["warnings"] == []
+
+
+@pytest.mark.parametrize("typed", ["once\n/save t.txt\n/clear\nfox\n", "once\nfox\n/save t.txt\n/undo\n"])
+def test_a_transcript_takes_a_free_name_beside_other_text(slm, monkeypatch, run, typed):
+    result = chat(slm, monkeypatch, run, typed, "--json", "--transcript", "t.txt").json
+    turn = result["result"]["turns"][0]
+    assert Path("t.txt").read_text().startswith("once")
+    assert Path("t-2.txt").read_text() == turn["text"] + turn["answer"]
+    assert result["result"]["transcript"] == "t-2.txt"
+    assert result["warnings"] == ["'t.txt' exists by now; the transcript is 't-2.txt'"]
+
+
+def test_an_interrupted_chat_names_the_free_name_of_its_transcript(slm, monkeypatch, run):
+    class Lines(io.BytesIO):
+        def readline(self, *arguments):
+            if line := super().readline(*arguments):
+                return line
+            Path("t.txt").write_text("of another chat")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Lines(b"once\n")))
+    ran = slm("chat", run, "--max-new", 6, "--transcript", "t.txt", "--quiet", code=130)
+    assert "note: 't.txt' exists by now; the transcript is 't-2.txt'\n" in ran.err
+    assert Path("t.txt").read_text() == "of another chat" and Path("t-2.txt").read_text().startswith("once")

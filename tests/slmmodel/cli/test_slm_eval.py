@@ -8,12 +8,14 @@ import shutil
 from pathlib import Path
 
 import made_shards as made
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from made_runs import write_run
+from safetensors.numpy import save_file
 
 TEXT = "The cat sat on the mat. A dog saw the cat, and the cat saw the dog.\n"
 
@@ -146,6 +148,15 @@ def test_losses_and_the_comparison(slm, run, tmp_path):
     assert result["interval"]["low"] <= result["difference"] <= result["interval"]["high"]
     assert "A minus B  +0.0000" in slm("compare", "a.loss", "a.loss", "--content").out
     assert slm("compare", "a.loss", "none.loss").code == 1
+
+
+def test_a_difference_to_no_loss_has_no_percentage(slm):
+    sizes = {"nbytes": np.ones(30, np.uint32), "offsets": np.arange(31, dtype=np.uint64)}
+    about = {"about": json.dumps({"format": "slm-losses", "version": 1})}
+    for name, loss in {"a": 2, "b": 0}.items():
+        save_file({"nats": np.full(30, loss, np.float32), **sizes}, f"{name}.losses", about)
+    ran = slm("compare", "a.losses", "b.losses", "--resamples", 100, code=0)
+    assert "\nA minus B  +2.8854\n" in ran.out.replace("\n  ", "\n"), ran.out
 
 
 def test_losses_of_texts_know_their_documents(slm, text_run, tmp_path, capsys):

@@ -18,7 +18,7 @@ pytest.importorskip("safetensors")
 from safetensors.numpy import save  # noqa: E402
 from stub_models import Context, Unigram  # noqa: E402
 
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput  # noqa: E402
+from slmmodel.errors import CorruptFile, InvalidConfig, Mismatch, MissingInput  # noqa: E402
 from slmmodel.evaluation import breakdown, comparison  # noqa: E402
 from slmmodel.evaluation.scoring import (  # noqa: E402
     LN2,
@@ -138,6 +138,13 @@ def test_too_few_resamples_for_an_interval_are_refused() -> None:
         comparison.compare(a, b, resamples=1)
     assert "fix:   resamples=100" in str(caught.value)
     assert comparison.compare(a, b, resamples=100).interval is not None
+
+
+def test_documents_without_bytes_have_no_bits_per_byte() -> None:
+    no_bytes = np.zeros(30, np.uint32)
+    losses = comparison.Losses(Scores(np.ones(30), no_bytes, no_bytes, np.arange(31), no_bytes), {})
+    with pytest.raises(InvalidConfig, match="no text to score, in 30 documents"):
+        comparison.compare(losses, losses, resamples=100)
 
 
 def test_other_documents_are_refused() -> None:

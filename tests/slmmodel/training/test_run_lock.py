@@ -14,7 +14,7 @@ import pytest
 import small
 
 from slmmodel import files, folder_lock
-from slmmodel.errors import OutputExists, Unreadable
+from slmmodel.errors import DiskFull, OutputExists, Unreadable
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.trainer import branch, train
 
@@ -100,14 +100,23 @@ def test_a_folder_that_cannot_be_made(tmp_path):
         pass
 
 
-@pytest.mark.parametrize(("number", "remedy"), [(errno.EMFILE, "ulimit -n"), (errno.EROFS, "writable folder")])
-def test_a_lock_that_cannot_be_made_names_the_limit(tmp_path, monkeypatch, number, remedy):
+@pytest.mark.parametrize(
+    ("number", "kind", "remedy"),
+    [
+        (errno.EMFILE, Unreadable, "ulimit -n"),
+        (errno.EROFS, Unreadable, "writable folder"),
+        # Also without a free inode.
+        (errno.ENOSPC, DiskFull, "free some space"),
+    ],
+)
+def test_a_lock_that_cannot_be_made_names_the_limit(tmp_path, monkeypatch, number, kind, remedy):
     def acquire(folder):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(folder_lock, "_acquire", acquire)
-    with pytest.raises(Unreadable, match=remedy), locked(tmp_path / "run"):
+    with pytest.raises(kind, match=remedy), locked(tmp_path / "run"):
         pass
+    assert not (tmp_path / "run").exists()
 
 
 def test_replacing_a_run_keeps_other_files_and_follows_no_link(data, tmp_path):

@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import zstandard
@@ -211,6 +212,16 @@ def test_text_in_the_place_of_document_digests(slmtok) -> None:
 def test_stories_that_the_disk_has_no_room_for_are_refused(slmtok) -> None:
     fix = refused(slmtok, "sample-corpus --bytes 900000TB -o s.txt")
     assert fix.startswith("--bytes ") and fix.endswith(", or -o FILE on another disk")
+
+
+@pytest.mark.parametrize(("free", "size"), [(2_600_000, "1MB"), (274_000, "137kB"), (12_000, "6kB"), (9_000, None)])
+def test_stories_of_the_fix_fit_on_an_almost_full_disk(slmtok, monkeypatch, free, size) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
+    fix, _, other = refused(slmtok, "sample-corpus --bytes 3MB -o s.txt").rpartition("-o ")
+    assert other == "FILE on another disk" and fix == (f"--bytes {size}, or " if size else "")
+    if size is not None:
+        assert slmtok("sample-corpus", "--bytes", size, "-o", "s.txt").code == 0
+        assert 0 < Path("s.txt").stat().st_size < free
 
 
 def test_a_share_is_no_number_of_documents(slmtok) -> None:

@@ -11,3 +11,4 @@ mod oracle;
 mod random;
 mod speed;
 mod sync_points;
+mod thread_time;
