@@ -19,6 +19,8 @@ from slmmodel.data.opening import StageData, refuse_split
 from slmmodel.data.source import TokenSource, pack_again
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.errors import InvalidConfig, MissingInput
+from slmmodel.torchrun import is_main
+from slmtok.cli.progress import Progress
 from slmtok.options import ReadOptions
 from slmtok.shards.plan import stamp
 
@@ -79,7 +81,7 @@ class _Opened:
 
     def __init__(self, text: Text, read: ReadOptions, data: DataConfig) -> None:
         self.text, self._read, self._split = text, read, "auto" if data.val == "auto" else "none"
-        self._cache, self._limit = data.cache, data.cache_limit
+        self._cache, self._limit, self._has_noted = data.cache, data.cache_limit, False
         self.vocab_json, self.vocab = text.metadata()
         self.val: list[Component] = []
         self._streams: dict[str, DocumentStream] = {}
@@ -106,7 +108,7 @@ class _Opened:
         if self._cache and not corpus.in_memory:
             # The digest of a stream knows the edges of files alone; the stamp their times of change.
             key = train.digest + stamp(corpus.sources)
-            kept = CachedStream(train, Path(self._cache), self._limit, key)
+            kept = CachedStream(train, Path(self._cache), self._limit, key, self._note)
         return kept, None if self._split == "none" else val
 
     def _open_packed(self, source: DataSource) -> tuple[DocumentStream, DocumentStream | None]:
@@ -128,3 +130,10 @@ class _Opened:
         except MissingInput:
             val = None
         return PackedStream(packed), val
+
+    def _note(self, text: str) -> None:
+        """A remark on the cache, once for all streams; they are also read in threads of their own."""
+        if is_main() and not self._has_noted:
+            self._has_noted = True
+            with Progress() as progress:
+                progress.line(f"note: {text}")

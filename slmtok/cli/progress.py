@@ -27,6 +27,8 @@ LINE_STEP_PERCENT = 10
 MAX_SILENCE_SECONDS = 60.0
 """Without a plain line, also where nothing is reported."""
 MIN_BAR_COLUMNS, MAX_BAR_COLUMNS = 8, 40
+_NO_STREAM = (AttributeError, ValueError)
+"""Errors of a stderr that is None (pythonw, services), another object, or closed."""
 MAIN_PARTS = 3
 """Parts of the text for which the bar may become shorter than `MIN_BAR_COLUMNS`."""
 
@@ -86,6 +88,12 @@ def _make_bars() -> Bars:
     return bars
 
 
+def _has_terminal() -> bool:
+    with suppress(*_NO_STREAM):
+        return sys.stderr.isatty()
+    return False
+
+
 class Progress:
     """Called as (stage, done, total, text); `total` is 0 where it is unknown. Use it in a `with` block.
 
@@ -115,7 +123,7 @@ class Progress:
     def __enter__(self) -> Self:
         if Progress._active is not None:
             return cast("Self", Progress._active)
-        if not self.quiet and sys.stderr.isatty():
+        if not self.quiet and _has_terminal():
             self._bars = _make_bars()
             self.report(self._stage, 0, 0)
         elif not self.quiet:
@@ -189,5 +197,7 @@ class Progress:
 
     def _write(self, line: str) -> None:
         self._last_line = time.monotonic()
-        sys.stderr.write(printable(line) + "\n")
-        sys.stderr.flush()
+        # No line of progress is worth the work that it reports.
+        with suppress(*_NO_STREAM, OSError):
+            sys.stderr.write(printable(line) + "\n")
+            sys.stderr.flush()

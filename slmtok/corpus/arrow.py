@@ -458,7 +458,10 @@ def _cached_only(datasets: Any, is_offline: bool) -> Iterator[None]:
 
 @contextmanager
 def _progress_bars_on_terminal_only(datasets: Any) -> Iterator[None]:
-    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    on_terminal = False
+    # In a program stderr may be None, closed, or an object without the method.
+    with suppress(AttributeError, ValueError):
+        on_terminal = sys.stderr.isatty()
     if on_terminal or datasets.are_progress_bars_disabled():
         yield
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -16,12 +17,14 @@ import pytest
 pytest.importorskip("torch")
 
 import slmtok
+from slmmodel import files
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import recorded, sources
 from slmmodel.cli.sources import open_mixture
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextStream
 from slmmodel.data import open_source
+from slmmodel.data.block_cache import CachedStream
 from slmmodel.data.mixture import Component, Mixture, PackedStream
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError
 from slmmodel.errors import Mismatch
@@ -233,6 +236,61 @@ def test_cached_blocks_train_to_the_same_bits(slm, monkeypatch: pytest.MonkeyPat
     slm("train", "--config", config(SOURCES + "  cache: small\n  cache_limit: 4kB\n"), "-o", "limited", "-q", code=0)
     assert 0 < sum(file.stat().st_size for file in Path("small").rglob("*") if file.is_file()) < 6000 < total
     assert Path("limited/model.safetensors").read_bytes() == weights[0]
+
+
+def fail_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file of a cache fills the disk after its first half."""
+
+    def write(path: Path, data: bytes, handle: object = None) -> None:
+        path.write_bytes(data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    whole = files.write_synced
+    monkeypatch.setattr(
+        files, "write_synced", lambda path, *rest: (write if "ids" in path.parts else whole)(path, *rest)
+    )
+
+
+def test_a_cache_on_a_full_disk_is_not_written_any_more(slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    slm("train", "--config", config(SOURCES), "-o", "plain", "-q", "--no-eval", code=0)
+    with monkeypatch.context() as patch:
+        fail_writes(patch)
+        ran = slm("train", "--config", config(SOURCES + "  cache: ids\n"), "-o", "run", "--no-eval", code=0)
+    assert Path("run/model.safetensors").read_bytes() == Path("plain/model.safetensors").read_bytes()
+    notes = [line for line in ran.err.splitlines() if "data.cache" in line]
+    assert len(notes) == 1 and "no space left while writing" in notes[0] and "'ids'" in notes[0]
+    assert not [path for path in Path("ids").rglob("*") if path.is_file()], "nothing partial was left"
+
+
+def test_a_cache_removes_what_a_killed_process_left_there() -> None:
+    CachedStream(stream("a.jsonl"), Path("ids"), 10**6, "key").between(0, 300)
+    part = next(Path("ids").rglob("*.safetensors")).with_name(".0-9.safetensors.123.part")
+    part.write_bytes(b"half")
+    CachedStream(stream("b.jsonl"), Path("ids"), 10**6, "another key").between(0, 300)
+    assert not part.exists() and len(list(Path("ids").rglob("*.safetensors"))) == 2
+
+
+def test_the_size_of_a_cached_text_is_believed_where_its_digest_is_right() -> None:
+    def opened() -> CachedStream:
+        return CachedStream(stream("a.jsonl"), Path("ids"), 10**6, "key")
+
+    first = opened()
+    first.between(0, 10**6)
+    file = next(Path("ids").rglob("n_bytes*"))
+    content = file.read_bytes()
+    assert first.n_bytes and opened().n_bytes == first.n_bytes
+    for damaged in (content.replace(first.n_bytes.to_bytes(8, "little"), bytes(8)), b"0", b""):
+        file.write_bytes(damaged)
+        again = opened()
+        assert again.n_bytes is None
+        assert len(again.between(0, 10**6)[0].nbytes) == 100
+        assert again.n_bytes == first.n_bytes and file.read_bytes() == content
+
+
+def test_a_file_in_the_place_of_the_cache_is_named(slm) -> None:
+    written = "  cache: a.jsonl\n"
+    refused = slm("train", "--config", config(SOURCES + written), "-o", "run", "-q", code=2).err
+    assert "data.cache names 'a.jsonl', which is a file" in refused and "--set data.cache=a.jsonl-cache" in refused
 
 
 def test_text_and_packed_data_give_the_same_losses_to_the_bit(slm) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -117,3 +118,39 @@ def test_a_block_inside_another_is_the_same_progress(capsys):
         assert inner is outer
     with runtime.Progress() as later:
         assert later is not outer
+
+
+class Log:
+    """A stderr of a program with its own window."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+def closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stderr", [None, closed(), Log()], ids=["missing", "closed", "another object"])
+def test_a_stderr_that_is_no_stream_ends_no_work(monkeypatch, clock, stderr):
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with runtime.Progress(quiet=False) as progress:
+        clock[0] += 100
+        progress("training", 1, 2)
+        progress.line("step 1: saved")
+    assert not isinstance(stderr, Log) or stderr.text == "training: 50 %\nstep 1: saved\n"
+
+
+def test_a_stderr_that_is_closed_meanwhile_ends_no_work(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with runtime.Progress(quiet=False) as progress:
+        sys.stderr.close()
+        progress.line("step 1: saved")
