@@ -19,6 +19,7 @@ import torch
 
 from slmmodel import checkpoint, run_entries
 from slmmodel.accel.cpu import keep_freed_memory, trim_memory
+from slmmodel.callbacks import ends_forked_child
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import Cursor, Loader, RunData
@@ -203,7 +204,9 @@ def _process(settings: Settings, note: Callable[[str], None] = lambda text: None
             torch.use_deterministic_algorithms(before[1])
 
 
-def _keeping_torch_state(report: Report) -> Report:
+def _guarded(report: Report) -> Report:
+    report = ends_forked_child(report)
+
     def call(phase: str, done: int, total: int, text: str) -> None:
         with kept_torch_state():
             report(phase, done, total, text)
@@ -224,7 +227,7 @@ class Trainer:
         note: Callable[[str], None],
     ) -> None:
         self.folder, self.config, self.data, self._note = folder, config, data, note
-        self.report = _keeping_torch_state(report) if report is not None and world.is_main else None
+        self.report = _guarded(report) if report is not None and world.is_main else None
         self.stages = DataStages(data, config, pin=world.device.type == "cuda")
         self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, fsdp=self.cost.fsdp)

@@ -15,6 +15,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
+from slmtok.callbacks import ends_forked_child
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
@@ -144,7 +145,7 @@ def _explained(function: Target, *, is_method: bool) -> Target:
     def call(*args: Any, **keywords: Any) -> Any:
         try:
             if keywords and not _REPORTS.keys().isdisjoint(keywords):
-                _check_reports(function, keywords)
+                keywords |= _checked_reports(function, keywords)
             return function(*args, **keywords)
         except TypeError as error:
             # Without a frame of the function the call itself failed.
@@ -155,12 +156,15 @@ def _explained(function: Target, *, is_method: bool) -> Target:
     return cast("Target", call)
 
 
-def _check_reports(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+def _checked_reports(function: Callable[..., Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    reports = {}
     for name in _REPORTS.keys() & keywords.keys() & signature(function).parameters.keys():
         given, arguments = keywords[name], _REPORTS[name]
         if given is not None and not callable(given):
             fact = f"{name} must be a function of ({arguments}), not {type(given).__name__}"
             raise WrongType(fact, fix=f"{name}=lambda {arguments}: print({arguments})", option=name)
+        reports[name] = None if given is None else ends_forked_child(given)
+    return reports
 
 
 def wrong_call(

@@ -410,10 +410,14 @@ def check_errors(errors: str) -> None:
     """Raises `OptionError` unless `errors` names an error handler of `bytes.decode`."""
     try:
         codecs.lookup_error(errors)
+        is_of_decode = errors not in _ENCODE_ONLY
     except (LookupError, TypeError, ValueError):
+        is_of_decode = False
+    if not is_of_decode:
         check_choice("errors", errors, _HANDLERS, f"as in bytes.decode: {', '.join(_HANDLERS)}")
 
 
+_ENCODE_ONLY = ("xmlcharrefreplace", "namereplace")
 _HANDLERS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
 

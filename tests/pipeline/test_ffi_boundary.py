@@ -136,3 +136,83 @@ def test_a_thread_in_code_of_python_does_not_abort_the_process_at_its_end(work: 
     code = ENDED_THREAD.replace("{work}", work)
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# The thread that finalizes the interpreter runs `__del__` and `finally`: a call in them may fail, and must not hang.
+FINALIZING = """
+import gzip, io, os, sys, slmtok
+from slmtok._engine import DocumentPipeline, DocumentReader, Encoder, Pattern
+
+folder = sys.argv[1]
+path = folder + "/corpus.txt"
+with open(path, "w") as file:
+    file.write("one two three " * 99)
+tok = slmtok.train(path, vocab_size=300, allow_smaller=True)
+tok.save(folder + "/tok.json")
+encoder = Encoder.from_merges(Pattern("whole"), [], list(range(256)))
+pipeline = DocumentPipeline(iter([iter([])]), threads=2)
+stream = DocumentReader(io.BytesIO(gzip.compress(b"a")).read, "text", compression="gz")
+calls = {
+    "encode": lambda: tok.encode("one two"),
+    "encode of a long text": lambda: tok.encode("one two " * 9999),
+    "batch": lambda: tok.encode_batch(["one", "two \u20ac"]),
+    "batch of the engine": lambda: encoder.encode_batch(["one", "two \u20ac"], progress=lambda *_: None),
+    "lines": lambda: encoder.encode_lines(["one"], lambda block: None),
+    "decode": lambda: tok.decode([100, 101]),
+    "train": lambda: slmtok.train(path, vocab_size=300, allow_smaller=True),
+    "load": lambda: slmtok.load(folder + "/tok.json"),
+    "files": lambda: tok.encode_files(path, folder + "/ids.bin"),
+    "documents": lambda: next(pipeline),
+    "stream": lambda: next(stream),
+}
+
+def run_all(calls=calls, write=os.write):
+    for name, call in calls.items():
+        try:
+            call()
+            outcome = "result"
+        except Exception as error:
+            outcome = type(error).__name__
+        write(1, f"{name}: {outcome}\\n".encode())
+
+class Buffer:
+    def __del__(self, run_all=run_all):
+        run_all()
+
+def rows(run_all=run_all):
+    try:
+        yield
+    finally:
+        run_all()
+
+class Output(io.StringIO):
+    is_last = False
+    def flush(self):
+        if self.is_last:
+            run_all()
+
+encoder.encode_batch(["warm"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "results"),
+    [
+        ("buffer = Buffer()", {"encode", "batch of the engine", "lines"}),
+        ("it = rows(); next(it)", {"encode", "batch of the engine", "lines"}),
+        (
+            "import atexit; sys.stdout = Output(); atexit.register(lambda: setattr(Output, 'is_last', True))",
+            {"encode", "batch", "batch of the engine", "lines", "decode", "load", "files"},
+        ),
+    ],
+)
+def test_a_call_of_the_thread_that_ends_the_interpreter_does_not_hang(
+    tmp_path: Path, last: str, results: set[str]
+) -> None:
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-c", FINALIZING + last, str(tmp_path)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+    outcomes = dict(line.split(": ") for line in done.stdout.splitlines())
+    assert results <= {name for name, outcome in outcomes.items() if outcome == "result"}
+    assert len(outcomes) == 11, outcomes

@@ -244,7 +244,7 @@ def test_a_nullable_mask_is_refused(tok) -> None:
 
 
 def test_error_handlers_of_decoding(tok) -> None:
-    for wrong in ("bogus", 5, None):
+    for wrong in ("bogus", 5, None, "xmlcharrefreplace", "namereplace"):
         for call in (tok.decode, tok.decode_batch):
             with pytest.raises(errors.OptionError, match="is unknown"):
                 call([], errors=wrong)

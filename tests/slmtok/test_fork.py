@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import slmtok
+from slmtok.shards import open_shards
 
 FORKS = 20
 # Seconds that a child may take for a few bytes.
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 
 def run_child(work: Callable[[], bool]) -> int:
-    """The exit code of a forked child: 0 where `work` gives True. One that hangs is killed and gives -SIGKILL."""
+    """The exit code of a forked child: 0 where `work` gives True."""
     pid = os.fork()
     if not pid:
         code = 2
@@ -37,6 +39,11 @@ def run_child(work: Callable[[], bool]) -> int:
         finally:
             # Nothing of pytest may run on in the child.
             os._exit(code)
+    return exit_code(pid)
+
+
+def exit_code(pid: int) -> int:
+    """That of a child; one that hangs is killed and gives -SIGKILL."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         done, status = os.waitpid(pid, os.WNOHANG)
@@ -139,3 +146,62 @@ def test_fork_while_other_threads_make_their_first_call(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORK_BESIDE, str(path), str(PATIENCE), *FIRST_CALLS]
     ran = subprocess.run(command, check=True, capture_output=True)
     assert json.loads(ran.stdout) == dict.fromkeys(FIRST_CALLS, [0] * 3)
+
+
+def train_with(progress: Callable[..., None], folder: Path) -> None:
+    slmtok.train(folder / "corpus.txt", vocab_size=300, allow_smaller=True, progress=progress)
+
+
+def encode_with(progress: Callable[..., None], folder: Path) -> None:
+    slmtok.load(folder / "tok.json").encode_batch([TEXT] * 9, progress=progress)
+
+
+def pack_with(progress: Callable[..., None], folder: Path) -> None:
+    tok = slmtok.load(folder / "tok.json")
+    slmtok.pack(folder / "corpus.txt", tok, folder / "data", separator="\n", on_progress=progress)
+    open_shards(folder / "data")
+
+
+def exit_with(code: int | str) -> Callable[[], None]:
+    return lambda: sys.exit(code)
+
+
+def fail() -> None:
+    raise KeyError("a child fails")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@forks_beside_threads
+@pytest.mark.parametrize("call", [train_with, encode_with, pack_with])
+@pytest.mark.parametrize(
+    ("leave", "code"), [(exit_with(7), 7), (exit_with("a reason"), 1), (fail, 1), (lambda: None, 0)]
+)
+def test_a_child_that_a_callback_forks_ends_there(
+    tmp_path: Path, call: Callable[..., None], leave: Callable[[], None], code: int
+) -> None:
+    (tmp_path / "corpus.txt").write_text(f"{TEXT}\n" * 9)
+    tok = slmtok.train(tmp_path / "corpus.txt", vocab_size=300, min_count=1, allow_smaller=True)
+    tok.save(tmp_path / "tok.json")
+    parent, codes = os.getpid(), list[int]()
+
+    def fork_once(*_: object) -> None:
+        if codes:
+            return
+        child = os.fork()
+        if child:
+            codes.append(exit_code(child))
+        else:
+            leave()
+
+    try:
+        call(fork_once, tmp_path)
+    finally:
+        if os.getpid() != parent:
+            os._exit(99)
+    assert codes == [code]
+
+
+def test_both_packages_call_back_alike() -> None:
+    paths = [importlib.import_module(f"{name}.callbacks").__file__ for name in ("slmtok", "slmmodel")]
+    first, second = (Path(str(path)).read_text(encoding="utf-8") for path in paths)
+    assert first == second

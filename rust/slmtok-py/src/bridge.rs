@@ -16,14 +16,16 @@ use slmtok_core::parallel::ReportProgress;
 use slmtok_core::{Error, Result, parallel};
 
 use crate::bytes_object::bytes_object;
-use crate::python_code::{attach, call, import};
+use crate::python_code::{attach, call, import, is_finalizing};
 
 /// Interval between two checks for signals and two calls of a progress callback.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the GIL.
+/// Runs `work` without the GIL. The thread that finalizes the interpreter, as in `__del__` of a global, keeps the GIL:
+/// [`attach`] would hang it.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    let work = || catch_unwind(AssertUnwindSafe(work));
+    let outcome = if is_finalizing(py) { work() } else { py.detach(work) };
     match outcome {
         Ok(result) => result.map_err(|error| exception(py, &error)),
         Err(panic) => Err(internal_error(py, panic.as_ref())),

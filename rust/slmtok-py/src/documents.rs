@@ -19,7 +19,7 @@ use crate::batches;
 use crate::bridge::{POLL_INTERVAL, lock, run, run_holding_gil, run_polling, run_with_fallback};
 use crate::bytes_object::bytes_object;
 use crate::encoder::Encoder;
-use crate::python_code::{attach, call, next};
+use crate::python_code::{attach, call, check_running, next};
 use crate::text::Texts;
 
 /// Offset, line, and the compressed and uncompressed bytes before the seek point.
@@ -226,6 +226,7 @@ impl DocumentReader {
 
 impl FileReader {
     fn next_chunk(&self, py: Python<'_>) -> PyResult<Option<Chunk>> {
+        check_running(py)?;
         let outcome = run_polling(py, |report| self.reader.next_chunk_polling(&mut || report(0)));
         match lock(py, &self.raised)?.take() {
             Some(error) => Err(error),
@@ -287,6 +288,7 @@ impl DocumentPipeline {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        check_running(py)?;
         loop {
             match run(py, || Ok(self.map.next(POLL_INTERVAL)))? {
                 Next::Ready(batch) => return batch.map(Some),

@@ -10,7 +10,8 @@ use std::hint::black_box;
 use std::mem::{forget, transmute};
 use std::ptr::null_mut;
 
-use pyo3::ffi::{PyObject, PyObject_Call};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi::{Py_IsInitialized, PyObject, PyObject_Call};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -67,6 +68,18 @@ pub fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>
     call(&py.import("builtins")?.getattr("__import__")?, (name,), None)?;
     // It is loaded, so that this runs no code of Python.
     py.import(name)
+}
+
+/// Whether the interpreter finalizes. Only the thread that finalizes it can then hold the GIL.
+pub fn is_finalizing(_py: Python<'_>) -> bool {
+    // SAFETY: always safe to call.
+    unsafe { Py_IsInitialized() == 0 }
+}
+
+/// Raises if the interpreter finalizes: for work that waits for another thread, which [`attach`] would hang.
+pub fn check_running(py: Python<'_>) -> PyResult<()> {
+    let fact = "cannot read documents while the interpreter ends; read them in a function of atexit.register";
+    if is_finalizing(py) { Err(PyRuntimeError::new_err(fact)) } else { Ok(()) }
 }
 
 /// Runs `work` with the GIL. The thread hangs if the interpreter has ended.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
+import sys
 from types import SimpleNamespace
 
 import made_shards
@@ -260,6 +262,26 @@ def test_a_validation_says_that_it_goes_on(data, tmp_path):
         before = found[:number][::-1]
         said = [text for stage, done, _, text in before if (stage, done) == ("validating", step)]
         assert said[-1] == "0 ids scored" and len(set(said)) == len(said) > 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_a_report_forks_leaves_the_run_alone(data, tmp_path):
+    parent, codes = os.getpid(), []
+
+    def fork_once(*event):
+        if not codes:
+            if child := os.fork():
+                codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            else:
+                sys.exit(7)
+
+    try:
+        found = train(small.settings(data), output=tmp_path / "run", report=fork_once)
+    finally:
+        if os.getpid() != parent:
+            os._exit(99)
+    assert (codes, found.reason) == ([7], "finished")
 
 
 def test_contradicting_options_are_refused_by_name(data, tmp_path):
