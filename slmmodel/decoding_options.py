@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from slmmodel.calls import MAX_SHOWN, unknown_option, written_keywords
 from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
 from slmmodel.errors import Argument, OptionError, UnknownName, WrongType, first_fault, unknown_name
-from slmmodel.foreign_decoding import HABITS, Decoding, as_own_decoding
+from slmmodel.foreign_decoding import DRAWING, HABITS, Decoding, as_own_decoding
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -194,6 +194,26 @@ class DecodingOptions(SamplingOptions):
     overflow: Literal["stop", "slide"] = option(
         "stop", "At the end of the context: stop, or continue from its last half."
     )
+
+
+_METHOD_EXAMPLES = {"beam": 4, "beam_sample": 4, "contrastive": 0.3, "dola": "low"}
+
+
+def check_method(options: object, method: str) -> None:
+    """Raises `WrongType` unless the argument is a `DecodingOptions`, `OptionError` unless it selects the method."""
+    example = _METHOD_EXAMPLES[method]
+    if isinstance(options, DecodingOptions):
+        if (value := getattr(options, method)) == DecodingOptions.model_fields[method].default:
+            limit = f"a value that selects this method, unlike the default {value!r}"
+            raise OptionError(f"{method} is {value!r}", limit=limit, fix=(Argument(method, example),), option=method)
+        return
+    given: Mapping[str, Any] = options if isinstance(options, Mapping) else {}
+    if isinstance(options, SamplingOptions):
+        given = {name: value for name, value in options if name in options.model_fields_set}
+    idle = [name for name in DRAWING if name in given and method in ("beam", "contrastive")]
+    words = written_keywords(**{**{name: value for name, value in given.items() if name not in idle}, method: example})
+    fix = f"DecodingOptions({', '.join(words)})" + f", without {', '.join(idle)}: {method} draws nothing" * bool(idle)
+    raise WrongType(f"options is a {type(options).__name__}, not DecodingOptions", fix=fix)
 
 
 @contextmanager

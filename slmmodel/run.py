@@ -24,7 +24,16 @@ from slmmodel.calls import (
     written_keywords,
 )
 from slmmodel.checkpoint import RunFolder
-from slmmodel.checks import check_bool, check_ids, check_int, check_path, int_meant, missing_path, warn_caller
+from slmmodel.checks import (
+    check_bool,
+    check_ids,
+    check_int,
+    check_path,
+    check_report,
+    int_meant,
+    missing_path,
+    warn_caller,
+)
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
@@ -506,8 +515,7 @@ def train(
     if settings is not None and not isinstance(settings, Mapping):
         raise WrongType(f"settings is a {type(settings).__name__}, not a mapping", fix=_as_mapping(settings))
     _check_preset(preset, settings)
-    if report is not None and not callable(report):
-        raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
+    check_report("report", report, "stage, done, total, text")
     refuse_several(data)
     opened = data if isinstance(data, RunData) else None
     of_text = f"slmmodel.app.train(slmtok.Texts({{}}), tokenizer={tokenizer_argument('slmtok.Texts({})')})"

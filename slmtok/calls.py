@@ -124,7 +124,7 @@ def explains_calls(target: Target) -> Target:
     """Decorates a function, or the constructor and the public methods of a class.
 
     A call that does not fit the signature raises `UnknownOption` or `WrongType` instead of a bare `TypeError`, and one
-    whose report of progress is no function raises `WrongType` before the work. Methods
+    whose report of progress is no function of its arguments raises `WrongType` before the work. Methods
     with `*more, **unknown` raise `wrong_call` themselves, which costs a call 30 ns instead of 60.
     """
     if not isinstance(target, type):
@@ -160,11 +160,26 @@ def _checked_reports(function: Callable[..., Any], keywords: Mapping[str, Any]) 
     reports = {}
     for name in _REPORTS.keys() & keywords.keys() & signature(function).parameters.keys():
         given, arguments = keywords[name], _REPORTS[name]
-        if given is not None and not callable(given):
-            fact = f"{name} must be a function of ({arguments}), not {type(given).__name__}"
+        if given is not None and (kind := _unlike_function(given, arguments)) is not None:
+            fact = f"{name} must be a function of ({arguments}), not {kind}"
             raise WrongType(fact, fix=f"{name}=lambda {arguments}: print({arguments})", option=name)
         reports[name] = None if given is None else ends_forked_child(given)
     return reports
+
+
+def _unlike_function(given: object, arguments: str) -> str | None:
+    """What an object is instead of a function of these arguments, `one of (done, total)`; None for such a function."""
+    if not callable(given):
+        return type(given).__name__
+    try:
+        taken = signature(given)
+    except (TypeError, ValueError):
+        return None  # some functions in C have no signature
+    try:
+        taken.bind(*arguments.split(", "))
+    except TypeError:
+        return f"one of ({', '.join(map(_brief, taken.parameters.values()))})"
+    return None
 
 
 def wrong_call(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from slmmodel.checks import check_report
 from slmmodel.data.source import TokenSource, check_tokenizer
 from slmmodel.errors import Argument, OptionError
 from slmmodel.evaluation.comparison import interval, losses_to_bytes, units
@@ -66,6 +67,7 @@ def evaluate(
     Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len above that of
     training where the architecture limits it, and what `Scores.check` raises.
     """
+    check_report("progress", progress, "done, total")
     check_run(run, source, stateful)
     length = _resolve_seq_len(run, source, seq_len, seq_bytes)
     stride = check_stride(length, stride)

@@ -250,7 +250,10 @@ def _not_scored(call: str, given: list[object], wanted: str) -> WrongType:
         parts.append(of_scores.format(name) if isinstance(each, Scores) else made.format(losses))
     wrong = next(each for each in given if type(each).__name__ != wanted)
     fact = f"{call}() takes {wanted}, not {type(wrong).__name__}"
-    return WrongType(fact, fix=f"{call}({', '.join(parts)})")
+    fix = f"{call}({', '.join(parts)})"
+    names = [name for name in ("Losses", "read_losses", "units") if f"{name}(" in fix.removeprefix(f"{call}(")]
+    imported = f"from {__name__} import {', '.join(names)}; " if names else ""
+    return WrongType(fact, fix=imported + fix)
 
 
 def _check_same_documents(a: Losses, b: Losses) -> None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.checks import check_report
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
 from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite, WrongType
@@ -259,6 +260,7 @@ def score(
 
     Raises what `Scores.check` raises, and `InvalidConfig` for a stride that leaves targets out.
     """
+    check_report("progress", progress, "done, total")
     stride = check_stride(seq_len, stride)
     device = str(device if device is not None else next(model.parameters()).device)
     limit = batch_size or max(1, min(MAX_BATCH_SIZE, MAX_BATCH_LOGITS // (seq_len * vocab.n_vocab)))

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from slmmodel.decoding_options import DecodingOptions
+from slmmodel.decoding_options import DecodingOptions, check_method
 from slmmodel.errors import Argument, OptionError
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Continuation, StepContext, check_option_range, penalise
+from slmmodel.sampling import Continuation, StepContext, penalise
 from slmmodel.sampling.prefill import advance, length_limit, prefill, start_context
 from slmmodel.sizes import round_up
 
@@ -50,8 +50,9 @@ def beam_search(model: Model, prompt: Sequence[int], options: DecodingOptions) -
     step the groups choose one after another, and an extension loses `diversity_penalty` for each beam of an earlier
     group that takes the same id in this step (Hamming diversity); what several groups find stands once.
 
-    Raises `InvalidInput`, `OptionError`.
+    Raises `InvalidInput`, `OptionError`, `WrongType`.
     """
+    check_method(options, "beam")
     beams, groups = options.beam, options.beam_groups
     if beams % groups:
         raise OptionError(
@@ -72,7 +73,6 @@ def run_beams(
     model: Model, prompt: Sequence[int], options: DecodingOptions, kind: type[BeamGroup], beams: int, groups: int = 1
 ) -> list[Beam]:
     """The finished beams of each group, best first in each."""
-    check_option_range("beam", beams, 1)
     limit, reason = length_limit(model, prompt, options.max_new_tokens)
     if limit == 0:
         return [Beam([], 0.0, 0.0, ended=False, limit=reason)]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from slmmodel.decoding_options import DecodingOptions
+from slmmodel.decoding_options import DecodingOptions, check_method
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import draw, probabilities, uniform
 from slmmodel.sampling.beam import Beam, BeamGroup, Extension, run_beams
@@ -21,8 +21,9 @@ from slmmodel.sampling.beam import Beam, BeamGroup, Extension, run_beams
 def beam_sample(model: Model, prompt: Sequence[int], options: DecodingOptions) -> list[Beam]:
     """The best continuations of `options.beam_sample` drawn beams, best first; log-probabilities are theirs.
 
-    All options apply. The search ends as in `beam_search`. Raises `InvalidInput`, `OptionError`.
+    All options apply. The search ends as in `beam_search`. Raises `InvalidInput`, `OptionError`, `WrongType`.
     """
+    check_method(options, "beam_sample")
     return run_beams(model, prompt, options, SampledBeams, options.beam_sample)
 
 

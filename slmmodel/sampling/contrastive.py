@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from slmmodel.decoding_options import DecodingOptions
+from slmmodel.decoding_options import DecodingOptions, check_method
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation, largest, penalise
 from slmmodel.sampling.prefill import advance, length_limit, read, start_context
@@ -24,8 +24,10 @@ def contrastive_search(model: Model, prompt: Sequence[int], options: DecodingOpt
     """One continuation, with alpha `options.contrastive` and k `options.contrastive_k`.
 
     Of the other options, bans, penalties and stop ids apply. Its number `mean_cosine` is the mean over all steps and
-    candidates of the largest cosine; near 1, a lower alpha is better. Raises `InvalidInput`.
+    candidates of the largest cosine; near 1, a lower alpha is better. Raises `InvalidInput`,
+    `OptionError`, `WrongType`.
     """
+    check_method(options, "contrastive")
     alpha, k = options.contrastive, min(options.contrastive_k, model.config.n_vocab)
     assert alpha is not None
     n_ids, reason = length_limit(model, prompt, options.max_new_tokens)

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from slmmodel.decoding_options import DecodingOptions
+from slmmodel.decoding_options import DecodingOptions, check_method
 from slmmodel.errors import Argument, InvalidInput, OptionError
 from slmmodel.models.protocol import Model, State
 from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_option_range, penalise, pick
@@ -33,8 +33,9 @@ def dola(
 
     options.dola: candidates for M, as in `candidate_layers`. The paper advises `high` for short answers, `low` for
     reasoning, and a repetition penalty of 1.2. Raises `InvalidInput`, also for a model without blocks, and
-    `OptionError`.
+    `OptionError`, `WrongType`.
     """
+    check_method(options, "dola")
     check_option_range("alpha", alpha, 0, 1)
     limit, reason = length_limit(model, prompt, options.max_new_tokens)
     blocks: Any = getattr(model, "blocks", None)

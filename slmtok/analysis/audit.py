@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import schema
 from slmtok.batching import batched
+from slmtok.calls import explains_calls
 from slmtok.envelope import BASELINES, TOKENIZER_KEYS, Envelope, load_payload
 from slmtok.errors import CorruptFile
 from slmtok.id_arrays import decode_batch
@@ -148,6 +149,7 @@ def check_certificate(path: str) -> dict[str, Any]:
     return content
 
 
+@explains_calls
 def audit(
     tokenizer: Tokenizer,
     documents: Iterable[bytes],

@@ -13,10 +13,12 @@ from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from slmtok.analysis.documents import check_documents
 from slmtok.analysis.measure import check_pattern
 from slmtok.analysis.strings import ClassCosts, Collector, Strings
 from slmtok.analysis.token_classes import main_class
 from slmtok.batching import batched
+from slmtok.calls import explains_calls
 from slmtok.token_text import escape_token
 from slmtok.tokenizer import check_tokenizer
 from slmtok.training import PretokenCounts
@@ -360,6 +362,7 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
+@explains_calls
 def compare(
     a: Tokenizer,
     b: Tokenizer,
@@ -371,7 +374,8 @@ def compare(
 ) -> Comparison:
     """Compares two tokenizers, also on a text: (document, index of its domain), or counts with the pattern of both.
 
-    domains: their names; without any, every document has the index 0. Raises `OptionError` for another pattern.
+    domains: their names; without any, every document has the index 0. Raises `OptionError` for another pattern,
+    `WrongType`.
     """
     costs = TokenCosts(check_tokenizer(a), check_tokenizer(b), threads)
     cuts = [] if on is None else [Boundaries() for _ in domains or ("",)]
@@ -385,7 +389,8 @@ def compare(
             costs.add(Strings.of(part))
     elif on is not None:
         collector = Collector(threads)
-        for domain, documents in groupby(on, itemgetter(1)):
+        pairs = check_documents(on, "on={}", "counts, or pairs (bytes, index of the domain)")
+        for domain, documents in groupby(pairs, itemgetter(1)):
             for batch in batched((text for text, _ in documents), BATCH_BYTES):
                 add_texts(cuts[domain], a, b, batch, threads)
                 for strings in collector.add(batch):

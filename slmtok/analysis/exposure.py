@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slmtok.calls import explains_calls
 from slmtok.checks import check_int
 from slmtok.errors import CorruptFile, OptionError, Setting
 from slmtok.specials import FIRST_LEARNED
@@ -63,6 +64,7 @@ class Exposure:
         return float(self.updates[specials].sum() / max(1.0, self.updates.sum()))
 
 
+@explains_calls
 def exposure(
     data: Shards,
     tokenizer: Tokenizer,

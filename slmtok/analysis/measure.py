@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from slmtok.analysis.documents import check_documents, check_named, documents_meant
 from slmtok.analysis.strings import ClassCosts, Collector, Strings, Variants, ratio, variants
 from slmtok.batching import batched
+from slmtok.calls import explains_calls
 from slmtok.errors import OptionError, Setting
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class Metrics:
         }
 
 
+@explains_calls
 def measure(
     tokenizers: Sequence[tuple[str, Tokenizer]],
     documents: Iterable[tuple[bytes, int]],
@@ -84,9 +87,13 @@ def measure(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Text, list[Metrics]]:
-    """Encodes (document, index of its domain) with all tokenizers, in one pass with bounded memory."""
+    """Encodes (document, index of its domain) with all tokenizers, in one pass with bounded memory.
+
+    Raises `WrongType`.
+    """
     import numpy as np
 
+    tokenizers = check_named(tokenizers, f"measure({{}}, {documents_meant(documents)})")
     collector, class_costs = Collector(threads), [ClassCosts() for _ in tokenizers]
 
     def spell(strings: Strings) -> None:
@@ -96,7 +103,9 @@ def measure(
     used = [np.zeros((max(1, domains), tokenizer.n_vocab), dtype=np.int64) for _, tokenizer in tokenizers]
     sizes = np.zeros(max(1, domains), dtype=np.int64)
     n = 0
-    for batch in batched(documents, BATCH_BYTES, lambda document: len(document[0])):
+    named = "tokenizers" if len(tokenizers) != 1 else f"[({tokenizers[0][0]!r}, tok)]"
+    pairs = check_documents(documents, f"measure({named}, {{}})")
+    for batch in batched(pairs, BATCH_BYTES, lambda document: len(document[0])):
         texts, where = [bytes(text) for text, _ in batch], [domain for _, domain in batch]
         for part in collector.add(texts):
             spell(part)
@@ -128,6 +137,7 @@ def measure_counts(
     """
     import numpy as np
 
+    tokenizers = check_named(tokenizers, "measure_counts({}, counts)")
     check_pattern(counts, *(tokenizer for _, tokenizer in tokenizers))
     class_costs = [ClassCosts() for _ in tokenizers]
     used = [np.zeros((len(counts.domains), tokenizer.n_vocab), dtype=np.int64) for _, tokenizer in tokenizers]

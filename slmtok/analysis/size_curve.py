@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slmtok.analysis.documents import bytes_meant
 from slmtok.analysis.strings import ratio
+from slmtok.calls import explains_calls
+from slmtok.checks import BYTES_LIKE
+from slmtok.errors import WrongType
 from slmtok.specials import FIRST_LEARNED
 
 if TYPE_CHECKING:
@@ -36,19 +41,25 @@ def sizes_of(tokenizer: Tokenizer) -> list[int]:
     return [*found, tokenizer.n_vocab]
 
 
+@explains_calls
 def size_curve(
     tokenizer: Tokenizer,
-    texts: Sequence[bytes],
+    texts: Iterable[str | bytes],
     weights: NDArray[np.int64] | None = None,
     *,
     threads: int = 0,
 ) -> list[Size]:
-    """The sizes of `sizes_of` on texts; weights: how often each of them occurs, once by default."""
+    """The sizes of `sizes_of` on texts; weights: how often each of them occurs, once by default. Raises `WrongType`."""
     import numpy as np
 
     import slmtok
 
-    sizes = np.array([len(text) for text in texts], dtype=np.int64)
+    if isinstance(texts, (str, *BYTES_LIKE, os.PathLike)) or not isinstance(texts, Iterable):
+        fact = f"size_curve takes many texts, this is one {type(texts).__name__}"
+        raise WrongType(fact, fix=f"size_curve(tok, [{bytes_meant(texts)}])")
+    texts = list(texts)
+    encoded = (text.encode(errors="surrogatepass") if isinstance(text, str) else text for text in texts)
+    sizes = np.array([len(text) for text in encoded], dtype=np.int64)
     weights = np.ones(len(texts), dtype=np.int64) if weights is None else weights
     n_bytes = int((sizes * weights).sum())
     found = []

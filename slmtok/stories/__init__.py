@@ -13,6 +13,7 @@ from itertools import count
 from random import Random
 from typing import BinaryIO
 
+from slmtok.calls import explains_calls
 from slmtok.checks import check_int
 from slmtok.errors import unknown_name
 from slmtok.stories import grammar
@@ -60,6 +61,7 @@ def stories(*, seed: int = 0, plots: Collection[str] | None = None) -> Iterator[
             yield story(index, seed=seed)
 
 
+@explains_calls
 def write_stories(
     out: BinaryIO,
     n_bytes: int,

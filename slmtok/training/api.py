@@ -113,6 +113,7 @@ def _refuse_output(function: str, corpus: object, options: object, keywords: Map
         raise UnknownOption(f"unknown option {named!r}", limit=limit, fix=fix, option=named)
 
 
+@explains_calls
 @documents_options(TrainOptions)
 def train_with_report(
     corpus: CorpusLike | PretokenCounts,
@@ -125,6 +126,7 @@ def train_with_report(
     return train_sizes(corpus, None, options, progress=progress, **keywords)[0]
 
 
+@explains_calls
 @documents_options(TrainOptions)
 def train_sizes(
     corpus: CorpusLike | PretokenCounts,

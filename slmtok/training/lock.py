@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine, schema
 from slmtok.atomic import output_path
+from slmtok.calls import explains_calls
 from slmtok.envelope import Envelope, load_envelope
 from slmtok.errors import (
     CorpusTooSmall,
@@ -197,6 +198,7 @@ class Difference:
         return f"{self.what}: the lock has {self.locked}, found {self.found}"
 
 
+@explains_calls
 def reproduce(
     lock: Lock,
     *,

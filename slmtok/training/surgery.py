@@ -24,6 +24,7 @@ from slmtok.options import CountOptions, TrainOptions, build_options, changed_op
 from slmtok.path_arguments import inputs_and_output
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED, SPELLING, pairs_meant
+from slmtok.token_text import SPACE
 from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 from slmtok.training.api import check_no_reading, count, require_text
 from slmtok.training.counts import BLOCK_PIECES, PretokenCounts
@@ -355,20 +356,20 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
 
 def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise WrongType((Setting("ids"), f" takes integers, not {value_text(ids)}"), fix=_ids_meant(ids))
+        raise WrongType((Setting("ids"), f" takes integers, not {value_text(ids)}"), fix=_ids_meant(ids, vocabulary))
     refuse_masked(ids)
-    given = ids if hasattr(ids, "__len__") else None
+    given = ids if hasattr(ids, "__len__") else [*ids]
     wanted: set[int] = set()
     wrong: list[int] = []
-    for id in ids:
+    for id in given:
         if isinstance(id, bool) or not hasattr(id, "__index__"):
-            raise WrongType((Setting("ids"), f" takes integers, not {id!r}"), fix=_ids_meant(given))
+            raise WrongType((Setting("ids"), f" takes integers, not {id!r}"), fix=_ids_meant(given, vocabulary))
         number = int(id.__index__())
         if FIRST_LEARNED <= number < vocabulary.n_vocab:
             wanted.add(number)
         else:
             wrong.append(number)
-    if -1 in wrong and hasattr(given, "__len__") and len(cast("list[int]", given)) == vocabulary.n_vocab:
+    if -1 in wrong and len(cast("list[int]", given)) == vocabulary.n_vocab:
         raise OptionError(
             (
                 Setting("ids"),
@@ -389,8 +390,8 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     return wanted
 
 
-def _ids_meant(ids: object) -> Message:
-    """The integers that ids of another type spell; the list of them as code where a value is none, or they are many."""
+def _ids_meant(ids: object, vocabulary: Vocabulary) -> Message:
+    """The ids that values of another type spell or are the tokens of, without the other values, as a fix."""
     if isinstance(ids, bytes):
         ids = ids.decode("latin-1")
     if isinstance(ids, str):
@@ -402,7 +403,30 @@ def _ids_meant(ids: object) -> Message:
         return (Setting("ids", numbers),)
     if None not in numbers and parts:
         return "ids=[int(id) for id in ids]"
-    return "give integers: tok.token_id(b'the') is the id of a token"
+    found = [
+        _id_of_token(part, vocabulary) if number is None else number
+        for part, number in zip(parts, numbers, strict=True)
+    ]
+    known = [*dict.fromkeys(id for id in found if id is not None)]
+    lacking = [part for part, id in zip(parts, found, strict=True) if id is None]
+    shown = [*dict.fromkeys(map(value_text, lacking))]
+    reason = f"{', '.join(shown[:_MAX_LISTED_IDS])}{', …' * (len(shown) > _MAX_LISTED_IDS)}"
+    reason += ", no learned token of this vocabulary" * any(isinstance(part, (str, bytes)) for part in lacking)
+    reason += "; tok.token_id gives None for bytes that are no token" * (None in lacking)
+    if len(known) > _MAX_LISTED_IDS and not any(isinstance(part, (str, bytes)) for part in parts):
+        return f"ids=[id for id in ids if isinstance(id, int)], without {reason}"
+    if not known or len(known) > _MAX_LISTED_IDS:
+        return f"name ids from {FIRST_LEARNED} to {vocabulary.n_vocab - 1}, without {reason}".removesuffix(", without ")
+    return (Setting("ids", known), f", without {reason}" * bool(lacking))
+
+
+def _id_of_token(token: object, vocabulary: Vocabulary) -> int | None:
+    """The id of a learned token from its bytes, its text or its printable word; None for no such token."""
+    if not isinstance(token, (str, bytes)):
+        return None
+    data = token if isinstance(token, bytes) else token.replace(SPACE, " ").encode(errors="surrogatepass")
+    id = vocabulary.token_id(data)
+    return id if id is not None and id >= FIRST_LEARNED else None
 
 
 def _integer(value: object) -> int | None:

@@ -40,6 +40,7 @@ from slmmodel.errors import (
     WrongType,
 )
 from slmmodel.evaluation.comparison import Losses, compare, interval, read_losses, units
+from slmmodel.evaluation.scoring import score
 from slmmodel.files import translated_errors
 from slmmodel.generation import generate
 from slmmodel.models import config_from_dict
@@ -64,6 +65,7 @@ class Rows(list[dict[str, str]]):
     column_names = ("body",)
 
 
+OF_LOSSES = "from slmmodel.evaluation.comparison import"
 FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run", map_location="cpu"), "device='cpu'"),
     (lambda: slmmodel.load(), "load(path)"),
@@ -186,6 +188,9 @@ FIXES: list[tuple[Any, str]] = [
         "for steps budget='steps=9'; for lr settings={'optim.lr': 0.1}",
     ),
     (lambda: slmmodel.train(dataset="data"), "data='data'"),
+    (lambda: slmmodel.train("data", output="new", report=lambda message: print(message)), "report=print"),
+    (lambda: slmmodel.train("data", output="new", report=5), "report=print"),
+    (lambda: score(None, None, None, seq_len=4, progress=lambda done: None), "progress=print"),  # type: ignore[arg-type]
     (lambda: slmmodel.train("data", output="new", settings=["optim.lr=1e-3"]), "settings={'optim.lr': 0.001}"),
     (
         lambda: slmmodel.train("data", output="new", settings={"run": {"budget": "steps=3"}}),
@@ -205,8 +210,14 @@ FIXES: list[tuple[Any, str]] = [
         lambda: app.load("run").generate("a", device="cuda"),
         "leave it out; a run is on the device that it was loaded to: slmmodel.app.load(path, device='cuda')",
     ),
-    (lambda: compare("a.losses", "b.losses"), "compare(read_losses('a.losses'), read_losses('b.losses'))"),
-    (lambda: compare(app.load("run").evaluate(), "b.losses"), "compare(Losses(a, {}), read_losses('b.losses'))"),
+    (
+        lambda: compare("a.losses", "b.losses"),
+        f"{OF_LOSSES} read_losses; compare(read_losses('a.losses'), read_losses('b.losses'))",
+    ),
+    (
+        lambda: compare(app.load("run").evaluate(), "b.losses"),
+        f"{OF_LOSSES} Losses, read_losses; compare(Losses(a, {{}}), read_losses('b.losses'))",
+    ),
     (lambda: units(Losses(app.load("run").evaluate(), {})), "units(a.scores)"),
     (
         lambda: slmmodel.train("data", output="new", settings="optim.lr=1e-3,run.seed=1"),
@@ -242,8 +253,8 @@ FIXES: list[tuple[Any, str]] = [
         lambda: Loader(open_source("data"), open_source("data").vocab, seq_len=8, batch_size=0),
         "batch_size=8, for instance",
     ),
-    (lambda: units("a.losses"), "units(read_losses('a.losses').scores)"),
-    (lambda: interval(slmmodel.load("run").evaluate()), "interval(units(a))"),
+    (lambda: units("a.losses"), f"{OF_LOSSES} read_losses; units(read_losses('a.losses').scores)"),
+    (lambda: interval(slmmodel.load("run").evaluate()), f"{OF_LOSSES} units; interval(units(a))"),
     (
         lambda: Loader(open_source("data"), seq_len=8, batch_size=2),
         "Loader(source, source.vocab, seq_len=8, batch_size=2)",
@@ -511,9 +522,10 @@ def test_fixes_of_settings_are_written_as_in_python() -> None:
 def test_a_callback_fails_as_it_is(inside: Path, tmp_path: Path) -> None:
     """Only a call that does not fit is explained."""
 
-    def report(stage: str) -> None: ...
+    def report(stage: str, done: int, total: int, text: str) -> None:
+        raise TypeError("of the caller")
 
-    with pytest.raises(TypeError, match="positional argument") as caught:
+    with pytest.raises(TypeError, match="of the caller") as caught:
         slmmodel.train("data", output=tmp_path / "new", report=report)  # type: ignore[arg-type]
     assert not isinstance(caught.value, SlmmodelError | UnknownName)
 

@@ -15,6 +15,7 @@ import pytest
 
 import slmtok
 from slmtok import errors, id_arrays
+from slmtok.analysis.diff import compare
 from slmtok.compat import as_hf, as_tiktoken
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.stories import story, write_stories
@@ -322,6 +323,10 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: tok.encode_files(5, "out", progress=5), errors.WrongType, "progress must be a function"),
     (lambda tok: slmtok.count(5, progress=5), errors.WrongType, "progress must be a function"),
     (lambda tok: slmtok.pack(5, tok, "out", on_progress=5), errors.WrongType, "must be a function of (state)"),
+    (lambda tok: tok.encode_batch(["a"], progress=lambda done: None), errors.WrongType, "not one of (done)"),
+    (lambda tok: slmtok.train("a.txt", progress=lambda done: None), errors.WrongType, "not one of (done)"),
+    (lambda tok: compare(tok, tok, [(b"a", 0)], progress=lambda: None), errors.WrongType, "not one of ()"),
+    (lambda tok: write_stories(None, 1, progress=lambda a, b: None), errors.WrongType, "not one of (a, b)"),
     (lambda tok: slmtok.pack("a.txt", tok, "out", progress=5), errors.UnknownOption, "unknown option 'progress'"),
     (lambda tok: tok.encode_files(5, "out"), errors.WrongType, "encode_files takes paths, not int"),
     (lambda tok: tok.encode_files([5], "out"), errors.WrongType, "not by int"),

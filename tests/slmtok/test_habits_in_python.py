@@ -283,9 +283,10 @@ def test_attributes_of_other_libraries(bpe) -> None:
 def test_errors_inside_a_function_pass() -> None:
     """Only a call that does not fit is explained: a `TypeError` of a callback is the caller's."""
 
-    def progress(stage: str) -> None: ...
+    def progress(stage: str, done: int, total: int) -> None:
+        raise TypeError("of the caller")
 
-    with pytest.raises(TypeError, match="positional argument") as caught:
+    with pytest.raises(TypeError, match="of the caller") as caught:
         slmtok.train(slmtok.Texts(TEXTS), vocab_size=280, progress=progress)
     assert not isinstance(caught.value, SlmtokError)
 
@@ -385,6 +386,23 @@ def test_counting_and_training_name_their_report_of_progress() -> None:
     fix = "progress=_printed, which is called as _printed(stage, done, total)"
     for call in (slmtok.count, slmtok.train):
         assert fix_of(lambda call=call: call(slmtok.Texts(TEXTS), on_progress=_printed)) == fix
+
+
+def test_a_report_of_progress_of_other_arguments_is_refused_before_the_work(bpe, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.txt").write_text("\n".join(TEXTS))
+    fix = fix_of(lambda: slmtok.pack("corpus.txt", bpe, "out", on_progress=lambda done, total: None))
+    assert fix == "on_progress=lambda state: print(state)" and not Path("out").exists()
+
+    def failing(state: object) -> None:
+        raise LookupError("of the caller")
+
+    with pytest.raises(LookupError, match="of the caller"):
+        slmtok.pack("corpus.txt", bpe, "out", on_progress=failing)
+    again = fix_of(lambda: slmtok.pack("corpus.txt", bpe, "out", separator="\n"))
+    assert again is not None and "force=True to start again" in again
+    given = {"val": "none", "separator": "\n", "force": True}
+    assert slmtok.pack("corpus.txt", bpe, "out", **given, **eval(f"dict({fix})")).files
 
 
 @pytest.mark.parametrize(

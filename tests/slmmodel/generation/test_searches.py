@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
 from slmmodel_tiny import SEQ_LEN, VARIANTS, decoding, model
 
-from slmmodel.errors import OptionError
+from slmmodel.decoding_options import DecodingOptions
+from slmmodel.errors import OptionError, WrongType
 from slmmodel.generation import generate
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.beam import beam_search
+from slmmodel.sampling.beam_sample import beam_sample
 from slmmodel.sampling.contrastive import contrastive_search
+from slmmodel.sampling.dola import dola
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
 PROMPT = [1, 2, 3]
@@ -125,6 +129,31 @@ def test_groups_that_are_refused() -> None:
     for wrong in ({"beam": 5, "beam_groups": 2}, {"beam": 2, "beam_groups": 3}, {"diversity_penalty": -1.0}):
         with pytest.raises(OptionError):
             beam_search(model("llama"), PROMPT, decoding(**wrong))
+
+
+@pytest.mark.parametrize(
+    ("search", "fix"),
+    [
+        (beam_search, "DecodingOptions(seed=3, beam=4), without temperature: beam draws nothing"),
+        (beam_sample, "DecodingOptions(temperature=0.7, seed=3, beam_sample=4)"),
+        (
+            contrastive_search,
+            "DecodingOptions(seed=3, contrastive=0.3), without temperature: contrastive draws nothing",
+        ),
+        (dola, "DecodingOptions(temperature=0.7, seed=3, dola='low')"),
+    ],
+)
+def test_a_search_says_which_options_select_it(search: Any, fix: str) -> None:
+    made, given = model("llama"), {"temperature": 0.7, "seed": 3}
+    for options in (SamplingOptions(**given), given):
+        with pytest.raises(WrongType, match="not DecodingOptions") as caught:
+            search(made, PROMPT, options)
+        assert caught.value.fix == fix
+    options = eval(fix.partition(", without")[0], {"DecodingOptions": DecodingOptions})
+    assert search(made, PROMPT, options.model_copy(update={"max_new_tokens": 2}))
+    with pytest.raises(OptionError, match="that selects this method") as unselected:
+        search(made, PROMPT, DecodingOptions(**given))
+    assert str(unselected.value.fix) in fix
 
 
 @EVERY

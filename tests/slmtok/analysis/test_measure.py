@@ -10,12 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import regex
+from pasting import pasted
 from story_texts import story_texts
 
 import slmtok
+from slmtok.analysis.diff import compare
 from slmtok.analysis.measure import measure, renyi_efficiency
+from slmtok.analysis.size_curve import size_curve
 from slmtok.analysis.strings import CLASSES, REGEX, Collector, class_of, variants
 from slmtok.cli import main
+from slmtok.errors import WrongType
 
 TEXTS = [text.encode() for text in story_texts()] + [b"", b"\xff\xfe x", "今天 ١٢ e\u0301".encode()]
 
@@ -114,3 +118,31 @@ def test_the_command(tok: slmtok.Tokenizer, tmp_path: Path, capsys: pytest.Captu
     assert "white space" in shown
     assert main([*line, "--by", "domain"]) == 2
     assert "--by domain without a domain" in capsys.readouterr().err
+
+
+# A fix of one line reads a file without closing it.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_documents_of_analyses_are_pairs(
+    tok: slmtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("the cat sat on the mat\n")
+    names = {"tok": tok, "measure": measure, "size_curve": size_curve, "tokenizers": [("a", tok), ("b", tok)]}
+    pairs = [(b"the cat", 0)]
+    for call in (
+        lambda: measure(tok, ["the cat"]),
+        lambda: measure([tok], [(b"the cat", 0)]),
+        lambda: measure([("tok", tok)], ["the cat"]),
+        lambda: measure([("tok", tok)], [("the cat", 0)]),
+        lambda: measure([("a", tok), ("b", tok)], "the cat"),
+    ):
+        _, (text, found) = pasted(call, WrongType, **names)
+        assert text == measure([("tok", tok)], pairs)[0] and found[0].name in ("tok", "a")
+    for on in ("a.txt", ["the cat"], b"the cat", [("the cat", 0)]):
+        with pytest.raises(WrongType, match="counts, or pairs") as caught:
+            compare(tok, tok, on=on)
+        assert compare(tok, tok, **eval(f"dict({caught.value.fix})")).total.bytes
+    expected = size_curve(tok, [Path("a.txt").read_bytes()])
+    assert expected == pasted(lambda: size_curve(tok, "a.txt"), WrongType, **names)[1]
+    assert size_curve(tok, ["the cat"]) == pasted(lambda: size_curve(tok, "the cat"), WrongType, **names)[1]
+    assert size_curve(tok, ["été"]) == size_curve(tok, iter(["été".encode()]))

@@ -236,3 +236,17 @@ def test_foreign_vocabularies_are_left_alone():
         slmtok.prune(foreign, ids=[300])
     with pytest.raises(InvalidTokens, match="foreign"):
         slmtok.extend(foreign, slmtok.count(slmtok.Texts(["a"]), pattern="gpt2"), vocab_size=60000)
+
+
+def test_tokens_to_prune_become_their_ids(counts):
+    tok = slmtok.train(counts, vocab_size=400)
+    word, other = tok.token_bytes(300).decode(), tok.token_bytes(301).decode()
+    for ids in ([word, other, "no such"], iter([word, other, "no such"]), [300, 301, None]):
+        with pytest.raises(WrongType, match=r"no token|no learned token of this vocabulary") as caught:
+            slmtok.prune(tok, ids=ids)
+        fix = caught.value.fix.partition(", without ")[0]
+        assert eval(f"dict({fix})") == {"ids": [300, 301]}
+        assert slmtok.prune(tok, ids=[300, 301])
+    for ids in ([None], ["no such"]):
+        with pytest.raises(WrongType, match="fix:   name ids from 272 to 399, without"):
+            slmtok.prune(tok, ids=ids)
