@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
-from slmmodel.errors import WHOLE, Argument, Fix, InvalidConfig, SlmmodelError, first_unknown, suggestion
+from slmmodel.errors import WHOLE, Argument, Fix, InvalidConfig, SlmmodelError, first_unknown, suggestion, unwritten
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
@@ -35,9 +35,7 @@ from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 
 def _parsed(parse: Callable[[str], Any], expected: str) -> BeforeValidator:
     def read(value: Any) -> Any:
-        if type(value) is int:
-            return value
-        number = None if isinstance(value, bool) else parse(str(value))
+        number = None if isinstance(value, bool) or unwritten(value) else parse(str(value))
         if number is None:
             raise ValueError(expected)
         return number

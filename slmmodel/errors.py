@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from slmmodel.foreign_names import FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting, switched_on
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -122,11 +122,16 @@ class SlmmodelError(Exception):
             if not changes:
                 yield from _listed(keywords or [part])
                 continue
-            # The setting at fault is replaced, and all kinds of budget are one setting.
-            is_budget = any(each.name == "budget" or each.name.startswith("run.budget.") for each in beside)
-            left_out = {self.fields.get("option")} - changes.keys()
-            budgets = ("run.budget.",) * is_budget
-            kept = {n: v for n, v in self.settings.items() if n not in left_out and not f"{n}.".startswith(budgets)}
+            # All kinds of budget are one setting.
+            is_budget = any(each.name == "budget" for each in keywords)
+            is_budget |= any(name.startswith("run.budget.") for name in changes)
+            replaced = "run.budget." if is_budget else None
+            kept = {n: value for n, value in self.settings.items() if not (replaced and f"{n}.".startswith(replaced))}
+            # A value in the place of a section, of which a setting is named.
+            sections = {name.rpartition(".")[0] for name in changes}
+            kept = {n: value for n, value in kept.items() if n not in sections or isinstance(value, Mapping)}
+            # A switch of another trainer, in place of which one is named.
+            kept = {n: value for n, value in kept.items() if switched_on(n, value) != changes.get("run.precision", "")}
             yield from _listed([Argument("settings", {**kept, **changes}), *keywords])
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:

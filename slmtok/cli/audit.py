@@ -111,10 +111,8 @@ def audit(
         result = {"verdict": False, "path": None, "error": error_dict(error)}
         return Outcome(result, lambda: write_line(line), code=ANSWER_NO)
     with Progress() as progress:
-        texts = read_texts(sources, read)
-        found = run(
-            tokenizer, texts, metadata=content, shards=shards, train_digests=seen, threads=threads, progress=progress
-        )
+        options: dict[str, Any] = {"metadata": content, "shards": shards, "train_digests": seen, "threads": threads}
+        found = run(tokenizer, read_texts(sources, read), **options, progress=progress)
     require_bytes(found.text.bytes, on)
     certificate = found.certificate(tokenizer, _baselines(sources, baselines, read) if baselines else None)
     certificate.write(output, force=force)

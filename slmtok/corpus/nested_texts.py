@@ -349,7 +349,7 @@ _READERS = {
 def converted(source: Source, ending: str, command: str) -> _Remedy:
     """The command that writes a file beside `source`, to be named instead."""
     bare = source.path
-    if command.startswith("python ") and bare != STDIN and open_head(bare, len(BOM_UTF8)) == BOM_UTF8:
+    if command.startswith("python ") and Path(bare).is_file() and open_head(bare, len(BOM_UTF8)) == BOM_UTF8:
         command = f"PYTHONIOENCODING=utf-8-sig {command}"
     if compression(bare) != "plain":
         bare = bare.removesuffix(Path(bare).suffix)
