@@ -92,6 +92,9 @@ def argument_text(value: object, name: str = "corpus") -> str:
         value = os.fspath(value)
     elif isinstance(value, (list, tuple)):
         value = type(value)(os.fspath(each) if isinstance(each, os.PathLike) else each for each in value)
+    if hasattr(value, "tolist") and hasattr(value, "__len__"):
+        # The repr of an array or a tensor is no Python that makes it.
+        return name
     text = short_text(value, name)
     return text if not text.startswith("<") else name
 

@@ -367,3 +367,28 @@ def test_an_array_of_numbers_is_no_text() -> None:
     assert (
         refused(lambda: slmtok.count(slmtok.Texts(np.zeros((2, 3)))), WrongType) == "give texts: the array holds none"
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        ("slmtok.Ragged(ids, np.array([2, 0]))", "slmtok.Ragged(ids, np.array([0, 2, 2]))"),
+        ("slmtok.Ragged(ids, np.array([1, 2]))", "slmtok.Ragged(ids, np.array([0, 1, 2]))"),
+        ("slmtok.Ragged(ids, [1, 1])", "slmtok.Ragged(ids, np.array([0, 1, 2]))"),
+        ("slmtok.Ragged([5, 6, 7], [2, 1])", "slmtok.Ragged(np.array([5, 6, 7]), np.array([0, 2, 3]))"),
+    ],
+)
+def test_a_fix_has_all_that_was_asked_for(call: str, meant: str, bpe: slmtok.Tokenizer) -> None:
+    texts, rows = ["abc", "d"], slmtok.Ragged(np.array([20, 21, 22, 23]), np.array([0, 3, 4]))
+    names = {"tok": bpe, "hf": as_hf(bpe), "texts": texts, "ragged": rows, "ids": np.array([1, 300]), "np": np}
+    names["slmtok"] = slmtok
+    error = refused(lambda: eval(call, names), SlmtokError)
+    fix = re.split(", (?:which|as in transformers|without)( |$)", error)[0]
+    # What is around the wrong call in the line stays around its fix.
+    before, behind = ("len(", "['input_ids'][1])") if call.startswith("len(") else ("", "")
+    behind = behind or next(
+        (f"['{name}']" for name in ("input_ids", "offset_mapping") if call.endswith(f"['{name}']")), ""
+    )
+    found, expected = eval(f"{before}{fix}{behind}", names), eval(meant, names)
+    plain = [each.tolist() if hasattr(each, "tolist") else each for each in (found, expected)]
+    assert plain[0] == plain[1]
