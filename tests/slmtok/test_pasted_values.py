@@ -392,3 +392,12 @@ def test_a_fix_has_all_that_was_asked_for(call: str, meant: str, bpe: slmtok.Tok
     found, expected = eval(f"{before}{fix}{behind}", names), eval(meant, names)
     plain = [each.tolist() if hasattr(each, "tolist") else each for each in (found, expected)]
     assert plain[0] == plain[1]
+
+
+def test_a_role_that_tiktoken_takes_for_a_spelling(bpe: slmtok.Tokenizer) -> None:
+    for encoding in (as_tiktoken(bpe), as_tiktoken(bpe, spell={"eos": "<|eos|>"})):
+        text = encoding.decode([2])
+        with pytest.warns(UserWarning, match="names the role 'eos'") as caught:
+            encoding.encode(text, allowed_special={"eos"}, disallowed_special=())
+        fix = str(caught[0].message).rpartition(": ")[2]
+        assert eval(f"enc.encode({text!r}, {fix})", {"enc": encoding}) == [2]
