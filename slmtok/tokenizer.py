@@ -273,7 +273,11 @@ class Tokenizer(metaclass=_NamesConstructors):
 
     def id_to_token(self, id: int) -> str:
         """An id as a printable word, `␣the` (see `slmtok.token_text`); a special as spelled. Raises `UnknownId`."""
-        data = self.token_bytes(id)
+        try:
+            data = self.token_bytes(id)
+        except WrongType as error:
+            error.fix = (error.fix or "").replace("tok.token_bytes(", "tok.id_to_token(")
+            raise
         return data.decode() if id in self._special_ids else escape_token(data)
 
     def token_to_id(self, token: str) -> int | None:

@@ -372,6 +372,12 @@ def test_an_array_of_numbers_is_no_text() -> None:
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
+        ("tok.token_bytes([300, 301])", "[tok.token_bytes(300), tok.token_bytes(301)]"),
+        ("tok.id_to_token([300, 301])", "[tok.id_to_token(300), tok.id_to_token(301)]"),
+        ("tok.token_bytes(ids)", "[tok.token_bytes(1), tok.token_bytes(300)]"),
+        ("tok.vocabulary['a']", "tok.token_to_id('a')"),
+        ("tok.vocabulary[b'a']", "tok.token_id(b'a')"),
+        ("tok.vocabulary[300]", "tok.token_bytes(300)"),
         ("slmtok.Ragged(ids, np.array([2, 0]))", "slmtok.Ragged(ids, np.array([0, 2, 2]))"),
         ("slmtok.Ragged(ids, np.array([1, 2]))", "slmtok.Ragged(ids, np.array([0, 1, 2]))"),
         ("slmtok.Ragged(ids, [1, 1])", "slmtok.Ragged(ids, np.array([0, 1, 2]))"),
