@@ -8,7 +8,7 @@ the spelling of a special token is ordinary text unless the call allows it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
@@ -36,7 +36,7 @@ from slmtok.checks import (
     check_type,
     not_one_text,
 )
-from slmtok.errors import SlmtokError, WrongType
+from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.foreign_options import OF_HF, OF_OTHERS, OF_SENTENCEPIECE, OF_TIKTOKEN
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
@@ -385,7 +385,8 @@ class Tokenizer(metaclass=_NamesConstructors):
         hold every id of the vocabulary, `UnknownOption`, `MissingExtra` if torch is not installed.
         """
         if more or unknown:
-            raise wrong_call(self.encode, (x, *more), unknown)
+            named = {"bos": bos, "eos": eos, "allow_special": allow_special, "dtype": dtype}
+            raise _wrong_call(self.encode, (x, *more), {**named, "return_tensors": return_tensors}, unknown)
         if dtype is not None or return_tensors is not None:
             ids = self.encode(x, bos=bos, eos=eos, allow_special=allow_special)
             from slmtok.tensors import convert
@@ -416,7 +417,8 @@ class Tokenizer(metaclass=_NamesConstructors):
     ) -> list[int]:
         """As `encode`, as a Python list of int."""
         if more or unknown:
-            raise wrong_call(self.encode_list, (x, *more), unknown)
+            named = {"bos": bos, "eos": eos, "allow_special": allow_special}
+            raise _wrong_call(self.encode_list, (x, *more), named, unknown)
         if bos or eos or allow_special:
             ids: list[int] = self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
             return ids
@@ -553,8 +555,8 @@ class Tokenizer(metaclass=_NamesConstructors):
         Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position, `UnknownOption`.
         """
         if unknown:
-            raise wrong_call(self.decode, (ids, errors), unknown)
-        check_errors(errors)
+            raise _wrong_call(self.decode, (ids,), {"errors": errors, "skip_special": skip_special}, unknown)
+        _check_handler(errors, ids, "tok.decode({}, skip_special={})")
         return self.decode_bytes(ids, skip_special=skip_special).decode("utf-8", errors)
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
@@ -566,7 +568,7 @@ class Tokenizer(metaclass=_NamesConstructors):
 
         Raises `UnknownId` with position and document.
         """
-        check_errors(errors)
+        _check_handler(errors, rows, "[tok.decode(row, skip_special={1}) for row in {0}]")
         found = id_arrays.decode_batch(self._encoder, rows, check_threads(threads))
         return [text.decode("utf-8", errors) for text in found]
 
@@ -581,6 +583,30 @@ class Tokenizer(metaclass=_NamesConstructors):
 
 def _call_of_word(token: object) -> str:
     """The call for words, an id or bytes in the place of a word."""
+def _wrong_call(
+    method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], unknown: Mapping[str, Any]
+) -> SlmtokError:
+    """As `wrong_call`, of a method with `**unknown`; its fix keeps the options of `named` that are not the defaults."""
+    parameters = signature(method).parameters
+    given = {name: value for name, value in named.items() if value is not parameters[name].default}
+    return wrong_call(method, args, {**given, **unknown})
+
+
+def _check_handler(errors: str | bool, ids: object, call: str) -> None:
+    """As `check_errors`; a bool is the `skip_special_tokens` of transformers, which has this place, and so has `call`.
+
+    Raises `OptionError`.
+    """
+    if isinstance(errors, bool):
+        raise OptionError(
+            f"errors={errors} is no error handler",
+            limit="as in bytes.decode: 'replace', for instance; True or False is skip_special",
+            fix=call.format(argument_text(ids, "rows" if "for row" in call else "ids"), errors),
+            option="errors",
+        )
+    check_errors(errors)
+
+
     if isinstance(token, (bytes, bytearray)):
         return f"tok.token_id({argument_text(bytes(token), 'token')})"
     if type(token) is int:

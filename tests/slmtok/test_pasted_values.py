@@ -372,9 +372,14 @@ def test_an_array_of_numbers_is_no_text() -> None:
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
+        ("tok.encode('abc', eos=True, foo=1)", "tok.encode('abc', eos=True)"),
+        ("tok.decode([1, 300], skip_special=True, foo=1)", "tok.decode([300])"),
         ("tok.token_bytes([300, 301])", "[tok.token_bytes(300), tok.token_bytes(301)]"),
         ("tok.id_to_token([300, 301])", "[tok.id_to_token(300), tok.id_to_token(301)]"),
         ("tok.token_bytes(ids)", "[tok.token_bytes(1), tok.token_bytes(300)]"),
+        ("tok.decode(ids, True)", "tok.decode([300])"),
+        ("tok.decode([1, 300], False)", "tok.decode([1, 300])"),
+        ("tok.decode_batch([[1, 300]], True)", "[tok.decode([300])]"),
         ("tok.vocabulary['a']", "tok.token_to_id('a')"),
         ("tok.vocabulary[b'a']", "tok.token_id(b'a')"),
         ("tok.vocabulary[300]", "tok.token_bytes(300)"),
