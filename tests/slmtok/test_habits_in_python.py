@@ -41,7 +41,7 @@ def fix_of(call) -> str | None:
         (lambda tok: tok.save("tok.json", overwrite=True), "force=True"),
         (lambda tok: tok.save(), "tok.save('tok.json')"),
         (lambda tok: tok.encode_batch(["a"]).pad(), "pad(tok.specials.pad)"),
-        (lambda tok: tok.encode_batch(["a"]).pad(length=2), "pad(tok.specials.pad), without length"),
+        (lambda tok: tok.encode_batch(["a"]).pad(width=2), "pad(tok.specials.pad), without width"),
         (lambda tok: tok.encode_batch(["a"]).to_torch(padding=True), "pad=tok.specials.pad"),
         (lambda tok: slmtok.pack("corpus.txt", tok), "slmtok.pack('corpus.txt', tok, 'data')"),
         (lambda tok: slmtok.pack("corpus.txt", tok, output="data"), "out='data'"),
@@ -192,7 +192,8 @@ class Encoding:
         ),
         (
             lambda tok: tok.encode_batch(["a"]).pad(max_length=8),
-            "slmtok.compat.as_hf(tok)(texts, padding='max_length', max_length=8), which pads each row",
+            "slmtok.compat.as_hf(tok).pad({'input_ids': ragged.to_lists()}, padding='max_length', max_length=8, "
+            "return_tensors='np')['input_ids'], which pads with tok.specials.pad",
         ),
         (lambda tok: tok.token_to_id(["a", "b"]), "[tok.token_to_id(word) for word in ['a', 'b']]"),
         (lambda tok: tok.token_to_id(b"a"), "tok.token_id(b'a')"),

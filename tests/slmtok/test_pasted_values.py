@@ -372,6 +372,10 @@ def test_an_array_of_numbers_is_no_text() -> None:
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
+        ("ragged.pad(3, side='left')", "[[20, 21, 22], [3, 3, 23]]"),
+        ("ragged.pad(3, max_length=4)", "[[20, 21, 22, 3], [23, 3, 3, 3]]"),
+        ("ragged.pad(3, padding_side='left', length=4)", "[[3, 20, 21, 22], [3, 3, 3, 23]]"),
+        ("ragged.to_torch(pad=3, side='left')", "[[20, 21, 22], [3, 3, 23]]"),
         ("tok.encode('abc', eos=True, foo=1)", "tok.encode('abc', eos=True)"),
         ("tok.decode([1, 300], skip_special=True, foo=1)", "tok.decode([300])"),
         ("tok.token_bytes([300, 301])", "[tok.token_bytes(300), tok.token_bytes(301)]"),
@@ -380,6 +384,8 @@ def test_an_array_of_numbers_is_no_text() -> None:
         ("tok.decode(ids, True)", "tok.decode([300])"),
         ("tok.decode([1, 300], False)", "tok.decode([1, 300])"),
         ("tok.decode_batch([[1, 300]], True)", "[tok.decode([300])]"),
+        ("tok.encode('a cat', dropout=1.0, bos=True)", "[1, *tok.encode_batch(['a cat'], dropout=1.0)[0]]"),
+        ("tok.encode_list('a cat', dropout=0.5, seed=3)", "tok.encode_batch(['a cat'], dropout=0.5, seed=3)[0]"),
         ("tok.vocabulary['a']", "tok.token_to_id('a')"),
         ("tok.vocabulary[b'a']", "tok.token_id(b'a')"),
         ("tok.vocabulary[300]", "tok.token_bytes(300)"),
