@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
-from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, specials_meant
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
 from slmtok.record_texts import short_text
 
@@ -527,12 +527,17 @@ def _completed(
 
 def _as_hf(name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> str:
     """The call of `encode` or `encode_batch` as transformers has it, with the options that both have."""
+    is_one = name in ("encode", "encode_list")
     given = {each: value for each, value in keywords.items() if each in (*AS_HF, *BOTH_AS_HF)}
+    given = hf_options(given, several=not is_one)
     if "bos" in keywords:
         given["add_special_tokens"] = keywords["bos"]
-    is_one = name == "encode"
+    if keywords.get("eos"):
+        given["add_eos"] = True
     texts = [Expression(argument_text(each, "text" if is_one else "texts")) for each in args]
-    call = call_text("slmtok.compat.as_hf(tok)" + ".encode" * is_one, texts, given)
+    # A call has the columns that options such as return_offsets_mapping ask for, `encode` has the ids alone.
+    has_columns = any(each.startswith("return_") and each != "return_tensors" for each in given)
+    call = call_text("slmtok.compat.as_hf(tok)" + ".encode" * (is_one and not has_columns), texts, given)
     return call + ("" if "add_special_tokens" in given else ", which adds bos unless add_special_tokens=False")
 
 

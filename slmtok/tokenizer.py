@@ -38,7 +38,7 @@ from slmtok.checks import (
 )
 from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
-from slmtok.foreign_options import OF_HF, OF_OTHERS, OF_SENTENCEPIECE, OF_TIKTOKEN
+from slmtok.foreign_options import OF_HF, OF_OTHERS, OF_SENTENCEPIECE, OF_TIKTOKEN, hf_options
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
@@ -150,10 +150,12 @@ class Tokenizer(metaclass=_NamesConstructors):
         """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""
         given = args or (keywords.pop("text", Expression("text")),)
         texts = [Expression(argument_text(each, "text")) for each in given]
-        name = "encode_batch" if isinstance(given[0], (list, tuple)) else "encode"
-        taken = {each: value for each, value in keywords.items() if each in signature(self.encode).parameters}
-        own = f"{call_text(f'tok.{name}', texts, taken)}, or " if len(texts) == 1 else ""
-        fix = f"{own}{call_text('slmtok.compat.as_hf(tok)', texts, keywords)}, as in transformers"
+        several = isinstance(given[0], (list, tuple))
+        method = self.encode_batch if several else self.encode
+        is_own = len(texts) == 1 and keywords.keys() <= signature(method).parameters.keys()
+        own = f"{call_text(f'tok.{method.__name__}', texts, keywords)}, or " if is_own else ""
+        options = hf_options(keywords, several=several)
+        fix = f"{own}{call_text('slmtok.compat.as_hf(tok)', texts, options)}, as in transformers"
         raise WrongType("a Tokenizer is not called", fix=fix)
 
     @classmethod
@@ -581,8 +583,6 @@ class Tokenizer(metaclass=_NamesConstructors):
         return StreamDecoder(self._encoder)
 
 
-def _call_of_word(token: object) -> str:
-    """The call for words, an id or bytes in the place of a word."""
 def _wrong_call(
     method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], unknown: Mapping[str, Any]
 ) -> SlmtokError:
@@ -607,6 +607,8 @@ def _check_handler(errors: str | bool, ids: object, call: str) -> None:
     check_errors(errors)
 
 
+def _call_of_word(token: object) -> str:
+    """The call for words, an id or bytes in the place of a word."""
     if isinstance(token, (bytes, bytearray)):
         return f"tok.token_id({argument_text(bytes(token), 'token')})"
     if type(token) is int:

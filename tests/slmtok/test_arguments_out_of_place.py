@@ -207,7 +207,8 @@ def test_a_slice_from_zero_is_a_size(tok: slmtok.Tokenizer, size: object) -> Non
         (lambda tok: tok.id_to_token([280, 281]), "[tok.id_to_token(id) for id in [280, 281]]"),
         (
             lambda tok: tok.encode_batch(["a"], return_tensors="pt"),
-            "slmtok.compat.as_hf(tok)(['a'], return_tensors='pt'), which adds bos unless add_special_tokens=False",
+            "slmtok.compat.as_hf(tok)(['a'], return_tensors='pt', padding=True), "
+            "which adds bos unless add_special_tokens=False",
         ),
     ],
 )

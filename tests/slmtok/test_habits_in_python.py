@@ -58,8 +58,7 @@ def fix_of(call) -> str | None:
         (lambda tok: tok("a"), "tok.encode('a'), or slmtok.compat.as_hf(tok)('a'), as in transformers"),
         (
             lambda tok: tok(["a", "b"], return_tensors="np"),
-            "tok.encode_batch(['a', 'b'], return_tensors='np'), "
-            "or slmtok.compat.as_hf(tok)(['a', 'b'], return_tensors='np'), as in transformers",
+            "slmtok.compat.as_hf(tok)(['a', 'b'], return_tensors='np', padding=True), as in transformers",
         ),
         (lambda tok: tok("a" * 999), "tok.encode(text), or slmtok.compat.as_hf(tok)(text), as in transformers"),
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
