@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from slmtok.callbacks import ends_forked_child
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
-from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, specials_meant
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
 from slmtok.record_texts import short_text
 
@@ -93,6 +93,9 @@ def argument_text(value: object, name: str = "corpus") -> str:
         value = os.fspath(value)
     elif isinstance(value, (list, tuple)):
         value = type(value)(os.fspath(each) if isinstance(each, os.PathLike) else each for each in value)
+    if hasattr(value, "tolist") and hasattr(value, "__len__"):
+        # The repr of an array or a tensor is no Python that makes it.
+        return name
     text = short_text(value, name)
     return text if not text.startswith("<") else name
 
@@ -203,6 +206,8 @@ def wrong_call(
     if name == "with_special" and (one_each := _one_special_each(args, keywords)):
         return one_each
     errors: list[UnknownOption] = []
+    if unknown and (other := _other_call(function.__qualname__, args, taken, unknown)):
+        return _unknown_together([*unknown], name, options, other)
     for option, value in unknown.items():
         place = next((each for each in missing if each in ("folder", "out")), None)
         if option in OUTPUTS and not takes_any and (place or name in _RESULTS):
@@ -218,7 +223,7 @@ def wrong_call(
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
-            fix = _of_another_size(name, option, value, args) or fix or f"{example}, without {option}"
+            fix = fix or f"{example}, without {option}"
             errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=option))
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
@@ -228,31 +233,53 @@ def wrong_call(
     is_merge = name == "merge_counts" and missing == ["out"]
     if is_merge and (in_memory := counts_in_memory(args[0] if args else keywords["paths"], free_name("all.counts"))):
         return in_memory
+    packed = pack_meant(args, keywords) if name == "pack" else None
     if missing:
-        meant = pack_meant(args, keywords) if name == "pack" else None
-        fix = OF_ROWS if name == "Ragged" else OF_TOKENIZER if name == "Tokenizer" else meant or example
+        fix = OF_ROWS if name == "Ragged" else OF_TOKENIZER if name == "Tokenizer" else packed or example
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=fix, option=missing[0])
     twice = next((each for each in positional[: len(args)] if each in keywords), None)
     if twice is not None:
-        fix = (pack_meant(args, keywords) if name == "pack" else None) or "give it once"
-        return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix=fix, option=twice)
+        return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix=packed or "give it once", option=twice)
     n_taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
-    fix = _by_position(name, args, positional, keywords)
-    if not takes_any and not fix and [*options] == positional:
-        fix = _of_each(call, args, len(positional), keywords)
-    fix = fix or "give options by name"
+    has_others = takes_any or [*options] != positional
+    other = "give options by name" if has_others else _of_each(call, args, len(positional), keywords)
+    fix = _by_position(name, args, positional, keywords) or other
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
 
 
-def _of_another_size(name: str, option: str, value: object, args: Sequence[Any]) -> str | None:
-    """The call for a length of rows that `pad` has not, and for a size above that of the tokenizer to slice."""
-    if name == "pad" and option == "max_length":
-        return f"slmtok.compat.as_hf(tok)(texts, padding='max_length', max_length={value!r}), which pads each row"
-    size = getattr(args[0], "n_vocab", None) if args else None
-    is_larger = isinstance(value, int) and isinstance(size, int) and value > size
-    if name == "slice" and option == "vocab_size" and is_larger:
+_OF_PADDING = {"side": "padding_side", "length": "max_length"}
+"""Names that options of `pad` of transformers have elsewhere."""
+_OF_DROPOUT = ("dropout", "seed", "epoch")
+"""Options that `encode_batch` alone has, of what is encoded for training."""
+
+
+def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], unknown: Mapping[str, Any]) -> str | None:
+    """The call of another function that has all unknown options of a call; None without one."""
+    owner, _, name = function.rpartition(".")
+    if owner == "Tokenizer" and name in ("encode", "encode_list") and {*unknown} <= {*_OF_DROPOUT}:
+        kept = {each: value for each, value in taken.items() if each in ("bos", "eos")}
+        text = Expression(f"[{argument_text(args[0], 'text')}]")
+        call = call_text("tok.encode_batch", [text], {**kept, **unknown})
+        others = [each for each in taken if each not in kept]
+        return f"{call}[0]" + ".tolist()" * (name == "encode_list") + f", without {', '.join(others)}" * bool(others)
+    if owner == "Ragged" and name in ("pad", "to_torch"):
+        return _padded_as_hf(unknown, "pt" if name == "to_torch" else "np")
+    size, value = getattr(args[0], "n_vocab", None) if args else None, unknown.get("vocab_size")
+    if name == "slice" and isinstance(value, int) and isinstance(size, int) and value > size:
         return f"slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size={value}); slice is up to n_vocab={size}"
     return None
+
+
+def _padded_as_hf(unknown: Mapping[str, Any], tensors: str) -> str | None:
+    """The call that pads the rows of a `Ragged` on the left, to a length or to a multiple, which `pad` has not."""
+    meant = {_OF_PADDING.get(each, each): value for each, value in unknown.items()}
+    if not meant.keys() <= {"padding_side", "max_length", "pad_to_multiple_of"} or meant == {"padding_side": "right"}:
+        return None
+    if "max_length" in meant:
+        meant = {"padding": "max_length", **meant}
+    rows = [Expression("{'input_ids': ragged.to_lists()}")]
+    call = call_text("slmtok.compat.as_hf(tok).pad", rows, {**meant, "return_tensors": tensors})
+    return f"{call}['input_ids'], which pads with tok.specials.pad"
 
 
 def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str, Any]) -> str:
@@ -278,12 +305,17 @@ def _all_unknown(
     names = [str(each.fields["option"]) for each in errors]
     if len(names) == 1:
         return errors[0]
-    fact, limit = f"{name}() has no options {', '.join(map(repr, names))}", str(errors[0].limit)
     fix = _fix_of_all(errors)
     if "bos" in options and AS_HF & {*names}:
         others = [each for each in names if each not in (*AS_HF, *BOTH_AS_HF)]
         fix = (_as_hf(name, args, keywords) + f", without {', '.join(others)}" * bool(others),)
-    return UnknownOption(fact, limit=limit, fix=fix, option=names[0])
+    return _unknown_together(names, name, options, fix)
+
+
+def _unknown_together(names: Sequence[str], name: str, options: Iterable[str], fix: Message) -> UnknownOption:
+    """The error for the unknown options `names`, which have one fix."""
+    fact = f"{name}() has no option{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
+    return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=names[0])
 
 
 def unknown_options(
@@ -514,12 +546,17 @@ def _completed(
 
 def _as_hf(name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> str:
     """The call of `encode` or `encode_batch` as transformers has it, with the options that both have."""
+    is_one = name in ("encode", "encode_list")
     given = {each: value for each, value in keywords.items() if each in (*AS_HF, *BOTH_AS_HF)}
+    given = hf_options(given, several=not is_one)
     if "bos" in keywords:
         given["add_special_tokens"] = keywords["bos"]
-    is_one = name == "encode"
+    if keywords.get("eos"):
+        given["add_eos"] = True
     texts = [Expression(argument_text(each, "text" if is_one else "texts")) for each in args]
-    call = call_text("slmtok.compat.as_hf(tok)" + ".encode" * is_one, texts, given)
+    # A call has the columns that options such as return_offsets_mapping ask for, `encode` has the ids alone.
+    has_columns = any(each.startswith("return_") and each != "return_tensors" for each in given)
+    call = call_text("slmtok.compat.as_hf(tok)" + ".encode" * (is_one and not has_columns), texts, given)
     return call + ("" if "add_special_tokens" in given else ", which adds bos unless add_special_tokens=False")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Container, Iterable, Mapping
+from typing import Any
 
 from slmtok.errors import Message, Setting, UnknownName, suggestion, unknown_name
 from slmtok.sizes import parse_size
@@ -19,6 +20,35 @@ AS_HF = frozenset(
 """Options of a call of a tokenizer of transformers, and of `as_hf(tok)`, that `encode` and `encode_batch` lack."""
 BOTH_AS_HF = ("add_special_tokens", "return_tensors", "threads")
 """Further options of `as_hf(tok)`, which `encode` or `encode_batch` has, or which have a counterpart there."""
+EXAMPLE_LENGTH = 128
+"""A number of ids for rows that are padded to a length which is not given."""
+
+
+def hf_options(given: Mapping[str, Any], *, several: bool) -> dict[str, Any]:
+    """The options with which a call of `as_hf(tok)` does what the given ones ask for.
+
+    transformers ignores a side of padding without padding, and padding to a length that is not given; it makes no
+    tensor of rows of several lengths. several: the call has a list of texts.
+    """
+    found = dict(given)
+    for option, named in (("padding", "max_length"), ("truncation", True)):
+        value = found.get(option)
+        if type(value) is int:
+            found[option] = named if value > 1 else bool(value)
+            if value > 1:
+                found.setdefault("max_length", value)
+    if found.get("padding") in ("left", "right"):
+        found["padding_side"], found["padding"] = found["padding"], True
+    rows_are_filled = "padding_side" in found or "pad_to_multiple_of" in found
+    if rows_are_filled or (several and found.get("return_tensors") is not None):
+        found.setdefault("padding", True)
+    if found.get("padding") == "max_length":
+        found.setdefault("max_length", EXAMPLE_LENGTH)
+    elif "max_length" in found:
+        found.setdefault("truncation", True)
+    return found
+
+
 _TRAINING = "min_count"
 """An option that training alone has: reasons are given where training options are."""
 _BYTES = "leave it out: the 256 bytes of each tokenizer cover every character"
@@ -65,6 +95,10 @@ OUTPUTS = frozenset(["output", *(name for name, ours in _OURS.items() if ours ==
 _FIXES: dict[str, tuple[str, Message]] = {
     "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
     "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),
+    "return_offsets_mapping": (
+        "unit",
+        (Setting("unit", "chars"), ", which gives spans in characters, as transformers does"),
+    ),
     "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
     "output": ("text", "slmtok.view(tok).save('tokens.html')"),
     **dict.fromkeys(

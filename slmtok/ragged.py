@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from slmtok.calls import OF_ROWS, argument_text, explains_calls
+from slmtok.calls import OF_ROWS, Expression, argument_text, explains_calls
 from slmtok.checks import U32, check_index, check_int, integer_meant, refuse_masked, text_as_slice
 from slmtok.errors import OptionError, WrongType, value_text
 
@@ -47,13 +47,10 @@ class Ragged:
     def __post_init__(self) -> None:
         if not (hasattr(self.ids, "dtype") and hasattr(self.offsets, "dtype")):
             wrong = self.offsets if hasattr(self.ids, "dtype") else self.ids
-            of_arrays = f"slmtok.Ragged(np.array({argument_text(self.ids)}), np.array({argument_text(self.offsets)}))"
-            are_lists = isinstance(self.ids, list) and isinstance(self.offsets, list)
-            is_flat = are_lists and not any(isinstance(each, (list, tuple)) for each in self.ids)
             raise WrongType(
                 f"a Ragged is made of two arrays of numpy, not of {type(wrong).__name__}",
                 limit="ids of all documents end to end, and n + 1 offsets",
-                fix=of_arrays if is_flat else _MADE,
+                fix=_of_lists(self.ids, self.offsets) or _MADE,
             )
         for array in (self.ids, self.offsets):
             refuse_masked(array, "a.compressed() leaves the masked values of an array out")
@@ -64,7 +61,9 @@ class Ragged:
         first, last, total = int(offsets[0]), int(offsets[-1]), len(ids)
         if (first, last) != (0, total):
             raise OptionError(
-                f"the first and last offset are {first:,} and {last:,}", limit=f"0 and {total:,}, the ids", fix=_MADE
+                f"the first and last offset are {first:,} and {last:,}",
+                limit=f"0 and {total:,}, the ids",
+                fix=f"slmtok.Ragged(ids, {meant})" if (meant := _offsets_meant(offsets.tolist(), total)) else _MADE,
             )
         if (falls := offsets[1:] < offsets[:-1]).any():
             document = int(falls.argmax())
@@ -205,6 +204,27 @@ class Ragged:
     def to_lists(self) -> list[list[int]]:
         """Python lists of int; costs 20 to 40 ns per id."""
         return [document.tolist() for document in self]
+
+
+def _of_lists(ids: Any, offsets: Any) -> str | None:
+    """The call with arrays for flat lists in their place; None for other values."""
+    values = [each.tolist() if hasattr(each, "dtype") else each for each in (ids, offsets)]
+    if not all(isinstance(each, list) and not any(isinstance(one, (list, tuple)) for one in each) for each in values):
+        return None
+    shown = ids if hasattr(ids, "dtype") else Expression(f"np.array({argument_text(ids, 'ids')})")
+    meant = _offsets_meant(values[1], len(ids)) or f"np.array({argument_text(values[1], 'offsets')})"
+    return f"slmtok.Ragged({argument_text(shown, 'ids')}, {meant})"
+
+
+def _offsets_meant(values: list[Any], total: int) -> str | None:
+    """The offsets of `total` ids, of lengths in their place or of the ends of documents; None for other values."""
+    if not all(type(each) is int and each >= 0 for each in values) or (values[:1] == [0] and values[-1] == total):
+        return None
+    if sum(values) == total:
+        return f"np.cumsum({argument_text([0, *values], '[0, *lengths]')})"
+    if values[-1:] == [total] and values == sorted(values):
+        return f"np.array({argument_text([0, *values], '[0, *offsets]')})"
+    return None
 
 
 def _integers(values: Any, name: str) -> NDArray[Any]:

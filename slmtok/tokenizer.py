@@ -8,7 +8,7 @@ the spelling of a special token is ordinary text unless the call allows it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
@@ -36,9 +36,9 @@ from slmtok.checks import (
     check_type,
     not_one_text,
 )
-from slmtok.errors import SlmtokError, WrongType
+from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
-from slmtok.foreign_options import OF_HF, OF_OTHERS, OF_SENTENCEPIECE, OF_TIKTOKEN
+from slmtok.foreign_options import OF_HF, OF_OTHERS, OF_SENTENCEPIECE, OF_TIKTOKEN, hf_options
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
@@ -150,10 +150,12 @@ class Tokenizer(metaclass=_NamesConstructors):
         """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""
         given = args or (keywords.pop("text", Expression("text")),)
         texts = [Expression(argument_text(each, "text")) for each in given]
-        name = "encode_batch" if isinstance(given[0], (list, tuple)) else "encode"
-        taken = {each: value for each, value in keywords.items() if each in signature(self.encode).parameters}
-        own = f"{call_text(f'tok.{name}', texts, taken)}, or " if len(texts) == 1 else ""
-        fix = f"{own}{call_text('slmtok.compat.as_hf(tok)', texts, keywords)}, as in transformers"
+        several = isinstance(given[0], (list, tuple))
+        method = self.encode_batch if several else self.encode
+        is_own = len(texts) == 1 and keywords.keys() <= signature(method).parameters.keys()
+        own = f"{call_text(f'tok.{method.__name__}', texts, keywords)}, or " if is_own else ""
+        options = hf_options(keywords, several=several)
+        fix = f"{own}{call_text('slmtok.compat.as_hf(tok)', texts, options)}, as in transformers"
         raise WrongType("a Tokenizer is not called", fix=fix)
 
     @classmethod
@@ -273,7 +275,11 @@ class Tokenizer(metaclass=_NamesConstructors):
 
     def id_to_token(self, id: int) -> str:
         """An id as a printable word, `␣the` (see `slmtok.token_text`); a special as spelled. Raises `UnknownId`."""
-        data = self.token_bytes(id)
+        try:
+            data = self.token_bytes(id)
+        except WrongType as error:
+            error.fix = (error.fix or "").replace("tok.token_bytes(", "tok.id_to_token(")
+            raise
         return data.decode() if id in self._special_ids else escape_token(data)
 
     def token_to_id(self, token: str) -> int | None:
@@ -381,7 +387,8 @@ class Tokenizer(metaclass=_NamesConstructors):
         hold every id of the vocabulary, `UnknownOption`, `MissingExtra` if torch is not installed.
         """
         if more or unknown:
-            raise wrong_call(self.encode, (x, *more), unknown)
+            named = {"bos": bos, "eos": eos, "allow_special": allow_special, "dtype": dtype}
+            raise _wrong_call(self.encode, (x, *more), {**named, "return_tensors": return_tensors}, unknown)
         if dtype is not None or return_tensors is not None:
             ids = self.encode(x, bos=bos, eos=eos, allow_special=allow_special)
             from slmtok.tensors import convert
@@ -412,7 +419,8 @@ class Tokenizer(metaclass=_NamesConstructors):
     ) -> list[int]:
         """As `encode`, as a Python list of int."""
         if more or unknown:
-            raise wrong_call(self.encode_list, (x, *more), unknown)
+            named = {"bos": bos, "eos": eos, "allow_special": allow_special}
+            raise _wrong_call(self.encode_list, (x, *more), named, unknown)
         if bos or eos or allow_special:
             ids: list[int] = self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
             return ids
@@ -549,8 +557,8 @@ class Tokenizer(metaclass=_NamesConstructors):
         Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position, `UnknownOption`.
         """
         if unknown:
-            raise wrong_call(self.decode, (ids, errors), unknown)
-        check_errors(errors)
+            raise _wrong_call(self.decode, (ids,), {"errors": errors, "skip_special": skip_special}, unknown)
+        _check_handler(errors, ids, "tok.decode({}, skip_special={})")
         return self.decode_bytes(ids, skip_special=skip_special).decode("utf-8", errors)
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
@@ -562,7 +570,7 @@ class Tokenizer(metaclass=_NamesConstructors):
 
         Raises `UnknownId` with position and document.
         """
-        check_errors(errors)
+        _check_handler(errors, rows, "[tok.decode(row, skip_special={1}) for row in {0}]")
         found = id_arrays.decode_batch(self._encoder, rows, check_threads(threads))
         return [text.decode("utf-8", errors) for text in found]
 
@@ -573,6 +581,30 @@ class Tokenizer(metaclass=_NamesConstructors):
     def stream(self) -> StreamDecoder:
         """A decoder with `push(id) -> str` and `finish() -> str` that never splits a character."""
         return StreamDecoder(self._encoder)
+
+
+def _wrong_call(
+    method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], unknown: Mapping[str, Any]
+) -> SlmtokError:
+    """As `wrong_call`, of a method with `**unknown`; its fix keeps the options of `named` that are not the defaults."""
+    parameters = signature(method).parameters
+    given = {name: value for name, value in named.items() if value is not parameters[name].default}
+    return wrong_call(method, args, {**given, **unknown})
+
+
+def _check_handler(errors: str | bool, ids: object, call: str) -> None:
+    """As `check_errors`; a bool is the `skip_special_tokens` of transformers, which has this place, and so has `call`.
+
+    Raises `OptionError`.
+    """
+    if isinstance(errors, bool):
+        raise OptionError(
+            f"errors={errors} is no error handler",
+            limit="as in bytes.decode: 'replace', for instance; True or False is skip_special",
+            fix=call.format(argument_text(ids, "rows" if "for row" in call else "ids"), errors),
+            option="errors",
+        )
+    check_errors(errors)
 
 
 def _call_of_word(token: object) -> str:

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
+from slmtok.calls import argument_text
 from slmtok.checks import check_int, refuse_bool
 from slmtok.errors import (
     InvalidMerges,
@@ -92,6 +93,21 @@ class Vocabulary:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raises `WrongType` with the method that finds an id or a token."""
+        fix = "tok.get_vocab(), a dict from word to id"
+        if isinstance(key, str):
+            fix = f"tok.token_to_id({argument_text(key, 'word')})"
+        elif isinstance(key, bytes):
+            fix = f"tok.token_id({argument_text(key, 'token')})"
+        elif hasattr(key, "__index__"):
+            fix = f"tok.token_bytes({argument_text(key, 'id')})"
+        raise WrongType("a Vocabulary is not indexed", fix=fix)
+
+    # Python would index a Vocabulary from 0 up for them.
+    __iter__ = None
+    __contains__ = None
+
     def __repr__(self) -> str:
         return f"Vocabulary({self.scheme}, {self.layout}, n_vocab={self.n_vocab}, fingerprint={self.fingerprint[:8]}…)"
 
@@ -135,7 +151,7 @@ class Vocabulary:
             fact = f"an id is an integer, not {type(id).__name__} {id!r}"
             fix = f"tok.token_to_id({id!r}) gives the id of a token" if isinstance(id, str) else "an id, such as 300"
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes)):
-                fix = "[tok.id_to_token(id) for id in ids], or tok.token_bytes(id)"
+                fix = f"[tok.token_bytes(id) for id in {argument_text(id, 'ids')}]"
             raise WrongType(fact, fix=fix) from None
         known = 0 <= id < self.n_vocab
         token = self.token_table[id] if known else None

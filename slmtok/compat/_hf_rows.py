@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmtok._torch import to_tensor
 from slmtok.calls import warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
-from slmtok.errors import OptionError, WrongType
-from slmtok.foreign_options import closest, nearest_name
+from slmtok.errors import OptionError, Setting, WrongType, python_naming
+from slmtok.foreign_options import EXAMPLE_LENGTH, closest, hf_options, nearest_name
 from slmtok.id_arrays import byte_spans
 from slmtok.record_texts import map_call, texts_in, texts_of_rows
 
@@ -84,12 +84,17 @@ def make_plan(
     if max_length is not None and padding is False and truncation is None:
         warn_caller(f"max_length={max_length} alone truncates; pass truncation=True or truncation=False")
         truncation = True
-    pad = _choice(padding, _PADDINGS, "padding")
-    truncate = _choice(truncation, _TRUNCATIONS, "truncation")
+    pad = _choice(padding, _PADDINGS, "padding", max_length)
+    truncate = _choice(truncation, _TRUNCATIONS, "truncation", max_length)
     if max_length is None:
         limit = None if settings.model_max_length > _NO_LIMIT else settings.model_max_length
         truncate = truncate if limit is not None else None
-        pad = None if pad == "max_length" and limit is None else pad
+        if pad == "max_length" and limit is None:
+            warn_caller(
+                "padding='max_length' pads nothing without a length, as in transformers; "
+                f"give max_length={EXAMPLE_LENGTH}, for instance, or as_hf(tok, model_max_length={EXAMPLE_LENGTH})"
+            )
+            pad = None
         max_length = limit if truncate or pad == "max_length" else None
     if truncate and pad and multiple and max_length is not None and max_length % multiple:
         raise OptionError(
@@ -109,17 +114,13 @@ def make_plan(
     )
 
 
-_EXAMPLE_LENGTH = 128
-"""A number of ids that has room for special tokens and text."""
-
-
 def _check_length(name: str, value: object, min: int, multiple: int | None = None) -> int:
     """`value`, if it is a number of ids. Raises `OptionError`, `WrongType`, with a length that has room for text."""
     try:
         return check_int(name, value, min, max=10**100)
     except (OptionError, WrongType) as error:
         if error.fix in (f"{name}={min}", f"{name}=1", f"{name}={min}, or more"):
-            error.fix = f"{name}={_round_up(_EXAMPLE_LENGTH, multiple)}, or leave {name} out for no limit"
+            error.fix = f"{name}={_round_up(EXAMPLE_LENGTH, multiple)}, or leave {name} out for no limit"
         if min == 0 and isinstance(error, OptionError):
             error.limit = "0 or more; with truncation, more than the special tokens of a row"
         raise
@@ -130,21 +131,25 @@ def _round_up(length: int, multiple: int | None) -> int:
     return length if multiple is None else -(-length // multiple) * multiple
 
 
-def _choice(value: object, choices: tuple[str, ...], option: str) -> str | None:
+def _choice(value: object, choices: tuple[str, ...], option: str, max_length: int | None) -> str | None:
     """A choice by name, the first one for True; None for False, None and the last one, which does nothing."""
     if value is False or value is None:
         return None
-    found = choices[0] if value is True else _one_of(value, choices, option)
+    found = choices[0] if value is True else _one_of(value, choices, option, max_length)
     return None if found == choices[-1] else found
 
 
-def _one_of(value: object, choices: tuple[str, ...], option: str) -> str:
+def _one_of(value: object, choices: tuple[str, ...], option: str, max_length: int | None = None) -> str:
     if not isinstance(value, str) or value not in choices:
-        meant = closest(value, choices) if isinstance(value, str) else None
+        close = closest(value, choices) if isinstance(value, str) else None
+        given = {option: value} if max_length is None else {option: value, "max_length": max_length}
+        meant = {option: close} if close else hf_options(given, several=True)
+        settings = [Setting(each, to) for each, to in meant.items() if each not in given or to is not given[each]]
+        fix = ", ".join(map(python_naming, settings)) or ", or ".join(f"{option}={each!r}" for each in choices)
         raise OptionError(
             f"{option}={value!r} is unknown",
             limit=f"True, False, {', '.join(choices)}" if option in ("padding", "truncation") else ", ".join(choices),
-            fix=f"{option}={meant!r}" if meant else ", or ".join(f"{option}={each!r}" for each in choices),
+            fix=fix,
             option=option,
         )
     return value

@@ -204,10 +204,11 @@ def test_a_slice_from_zero_is_a_size(tok: slmtok.Tokenizer, size: object) -> Non
         (lambda tok: tok.encode(12), "tok.encode('12') for its digits, or tok.decode([12]) for an id"),
         (lambda tok: tok.encode(1.5), "tok.encode('1.5')"),
         (lambda tok: as_hf(tok)(cast("str", Path("a.txt"))), "open('a.txt', encoding='utf-8').read()"),
-        (lambda tok: tok.id_to_token([280, 281]), "[tok.id_to_token(id) for id in ids], or tok.token_bytes(id)"),
+        (lambda tok: tok.id_to_token([280, 281]), "[tok.id_to_token(id) for id in [280, 281]]"),
         (
             lambda tok: tok.encode_batch(["a"], return_tensors="pt"),
-            "slmtok.compat.as_hf(tok)(['a'], return_tensors='pt'), which adds bos unless add_special_tokens=False",
+            "slmtok.compat.as_hf(tok)(['a'], return_tensors='pt', padding=True), "
+            "which adds bos unless add_special_tokens=False",
         ),
     ],
 )

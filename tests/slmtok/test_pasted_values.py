@@ -367,3 +367,89 @@ def test_an_array_of_numbers_is_no_text() -> None:
     assert (
         refused(lambda: slmtok.count(slmtok.Texts(np.zeros((2, 3)))), WrongType) == "give texts: the array holds none"
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        ("ragged.pad(3, side='left')", "[[20, 21, 22], [3, 3, 23]]"),
+        ("ragged.pad(3, max_length=4)", "[[20, 21, 22, 3], [23, 3, 3, 3]]"),
+        ("ragged.pad(3, padding_side='left', length=4)", "[[3, 20, 21, 22], [3, 3, 3, 23]]"),
+        ("ragged.to_torch(pad=3, side='left')", "[[20, 21, 22], [3, 3, 23]]"),
+        ("tok.encode_batch(['abc', 'd'], return_tensors='np')['input_ids']", "hf(texts, padding=True)['input_ids']"),
+        ("tok(['abc', 'd'], return_tensors='np')['input_ids']", "hf(texts, padding=True)['input_ids']"),
+        ("tok(['abc', 'd'], padding='left')", "hf(texts, padding=True, padding_side='left')"),
+        ("tok.encode_batch(['abc', 'd'], padding=9)", "hf(texts, padding='max_length', max_length=9)"),
+        ("tok.encode_batch(['abc', 'd'], max_length=2)", "hf(texts, truncation=True, max_length=2)"),
+        (
+            "tok.encode_batch(['abc', 'd'], padding_side='left')",
+            "hf(texts, padding=True, padding_side='left')",
+        ),
+        ("len(tok.encode_batch(['abc', 'd'], padding='max_length')['input_ids'][1])", "128"),
+        ("tok.encode('é', return_offsets_mapping=True)['offset_mapping']", "[(0, 0), (0, 1), (0, 1)]"),
+        ("tok.encode('abc', padding=True, bos=True, eos=True)", "tok.encode('abc', bos=True, eos=True)"),
+        ("tok.encode('abc', eos=True, foo=1)", "tok.encode('abc', eos=True)"),
+        ("tok.decode([1, 300], skip_special=True, foo=1)", "tok.decode([300])"),
+        ("tok.token_bytes([300, 301])", "[tok.token_bytes(300), tok.token_bytes(301)]"),
+        ("tok.id_to_token([300, 301])", "[tok.id_to_token(300), tok.id_to_token(301)]"),
+        ("tok.token_bytes(ids)", "[tok.token_bytes(1), tok.token_bytes(300)]"),
+        ("tok.decode(ids, True)", "tok.decode([300])"),
+        ("tok.decode([1, 300], False)", "tok.decode([1, 300])"),
+        ("tok.decode_batch([[1, 300]], True)", "[tok.decode([300])]"),
+        ("tok.encode('a cat', dropout=1.0, bos=True)", "[1, *tok.encode_batch(['a cat'], dropout=1.0)[0]]"),
+        ("tok.encode_list('a cat', dropout=0.5, seed=3)", "tok.encode_batch(['a cat'], dropout=0.5, seed=3)[0]"),
+        ("tok.vocabulary['a']", "tok.token_to_id('a')"),
+        ("tok.vocabulary[b'a']", "tok.token_id(b'a')"),
+        ("tok.vocabulary[300]", "tok.token_bytes(300)"),
+        ("slmtok.Ragged(ids, np.array([2, 0]))", "slmtok.Ragged(ids, np.array([0, 2, 2]))"),
+        ("slmtok.Ragged(ids, np.array([1, 2]))", "slmtok.Ragged(ids, np.array([0, 1, 2]))"),
+        ("slmtok.Ragged(ids, [1, 1])", "slmtok.Ragged(ids, np.array([0, 1, 2]))"),
+        ("slmtok.Ragged([5, 6, 7], [2, 1])", "slmtok.Ragged(np.array([5, 6, 7]), np.array([0, 2, 3]))"),
+    ],
+)
+def test_a_fix_has_all_that_was_asked_for(call: str, meant: str, bpe: slmtok.Tokenizer) -> None:
+    texts, rows = ["abc", "d"], slmtok.Ragged(np.array([20, 21, 22, 23]), np.array([0, 3, 4]))
+    names = {"tok": bpe, "hf": as_hf(bpe), "texts": texts, "ragged": rows, "ids": np.array([1, 300]), "np": np}
+    names["slmtok"] = slmtok
+    error = refused(lambda: eval(call, names), SlmtokError)
+    fix = re.split(", (?:which|as in transformers|without)( |$)", error)[0]
+    # What is around the wrong call in the line stays around its fix.
+    before, behind = ("len(", "['input_ids'][1])") if call.startswith("len(") else ("", "")
+    behind = behind or next(
+        (f"['{name}']" for name in ("input_ids", "offset_mapping") if call.endswith(f"['{name}']")), ""
+    )
+    found, expected = eval(f"{before}{fix}{behind}", names), eval(meant, names)
+    plain = [each.tolist() if hasattr(each, "tolist") else each for each in (found, expected)]
+    assert plain[0] == plain[1]
+
+
+def test_options_of_padding_that_as_hf_refuses(bpe: slmtok.Tokenizer) -> None:
+    hf, texts = as_hf(bpe), ["a cat", "the"]
+    for wrong, meant in {
+        "padding=8": "padding='max_length', max_length=8",
+        "padding='right'": "padding=True, padding_side='right'",
+        "padding=1": "padding=True",
+        "truncation=3": "truncation=True, max_length=3",
+        "max_length=9, padding=8": "padding='max_length'",
+    }.items():
+        assert (
+            refused(lambda wrong=wrong: eval(f"hf(texts, {wrong})", {"hf": hf, "texts": texts}), OptionError) == meant
+        )
+    with pytest.warns(UserWarning, match=r"pads nothing without a length.*; give max_length=128"):
+        assert hf(texts, padding="max_length") == hf(texts)
+    assert len(as_hf(bpe, model_max_length=9)("a", padding="max_length").input_ids) == 9
+
+
+def test_offsets_as_transformers_names_them(bpe: slmtok.Tokenizer) -> None:
+    fix = refused(lambda: bpe.encode_with_offsets("é", return_offsets_mapping=True), UnknownOption).partition(", ")[0]  # type: ignore[call-arg]
+    spans = eval(f"tok.encode_with_offsets('é', {fix})", {"tok": bpe})[1]
+    assert spans.max() == 1
+
+
+def test_a_role_that_tiktoken_takes_for_a_spelling(bpe: slmtok.Tokenizer) -> None:
+    for encoding in (as_tiktoken(bpe), as_tiktoken(bpe, spell={"eos": "<|eos|>"})):
+        text = encoding.decode([2])
+        with pytest.warns(UserWarning, match="names the role 'eos'") as caught:
+            encoding.encode(text, allowed_special={"eos"}, disallowed_special=())
+        fix = str(caught[0].message).rpartition(": ")[2]
+        assert eval(f"enc.encode({text!r}, {fix})", {"enc": encoding}) == [2]

@@ -145,7 +145,7 @@ class Encoding:
         allowed_special: spellings that become special ids, "all" or a set. disallowed_special: spellings that raise;
         "all" means all that are not allowed, `()` none. minbpe's "none" and "none_raise" are accepted, too.
         """
-        rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
+        rules = Rules.of(self._specials, allowed_special, disallowed_special or (), self._roles)
         rules.check(check_str(text), roles=self._roles)
         return rules.encode(text, self._specials, self.encode_ordinary)
 
@@ -155,7 +155,7 @@ class Encoding:
         """As `encode`, as a read-only array of uint32, shape (n,)."""
         import numpy as np
 
-        rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
+        rules = Rules.of(self._specials, allowed_special, disallowed_special or (), self._roles)
         rules.check(check_str(text), roles=self._roles)
         if rules.allowed:
             ids = to_uint32(rules.encode(text, self._specials, self.encode_ordinary))
@@ -177,7 +177,7 @@ class Encoding:
         disallowed_special: Disallowed = "all",
     ) -> list[list[int]]:
         """`encode` of each text, in order. `SpecialInText` names the document."""
-        rules = Rules.of(self._specials, allowed_special, disallowed_special)
+        rules = Rules.of(self._specials, allowed_special, disallowed_special, self._roles)
         texts, threads = as_batch(text), check_num_threads(num_threads)
         for index, one in enumerate(texts, 1):
             rules.check(one, roles=self._roles, place=f" (document {index:,} of {len(texts):,})")
@@ -192,7 +192,7 @@ class Encoding:
         from slmtok.compat.tiktoken._unstable import completions, split_unstable
 
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
-        rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
+        rules = Rules.of(self._specials, allowed_special, disallowed_special or (), self._roles)
         part = rules.split(repair(text))[-1].encode()
         if not part:
             return ids, []

@@ -139,8 +139,13 @@ class Rules:
     refused: frozenset[str]
 
     @classmethod
-    def of(cls, known: Collection[str], allowed: Allowed, disallowed: Disallowed) -> Rules:
-        """tiktoken's two arguments, and minbpe's `none` (all are text) and `none_raise` (all raise)."""
+    def of(
+        cls, known: Collection[str], allowed: Allowed, disallowed: Disallowed, roles: Mapping[str, str] | None = None
+    ) -> Rules:
+        """tiktoken's two arguments, and minbpe's `none` (all are text) and `none_raise` (all raise).
+
+        roles: spelling to role, for the warning of a role in the place of its spelling.
+        """
         everything = frozenset(known)
         if allowed == "none":
             return cls(frozenset(), frozenset())
@@ -148,11 +153,7 @@ class Rules:
             return cls(frozenset(), everything)
         chosen = everything if allowed == "all" else _names(allowed, "allowed_special")
         if unknown := sorted(chosen - everything):
-            warn_caller(
-                f"allowed_special names {unknown[0]!r}, which is no special token of this encoding and stays text; its "
-                f"special tokens: {', '.join(map(repr, known)) or 'none'}; of a tokenizer of slmtok, "
-                f"as_tiktoken(tok, spell={spellings_meant(unknown[:1])}) gives one that spelling"
-            )
+            warn_caller(_of_unknown(unknown[0], chosen, known, roles or {}))
         refused = everything - chosen if disallowed == "all" else _names(disallowed, "disallowed_special")
         return cls(chosen & everything, refused)
 
@@ -181,6 +182,20 @@ class Rules:
     def split(self, text: str) -> list[str]:
         """The text split at allowed special tokens: text and special tokens alternate, text first and last."""
         return _finder(self.allowed).split(text) if self.allowed else [text]
+
+
+def _of_unknown(name: str, chosen: Collection[str], known: Collection[str], roles: Mapping[str, str]) -> str:
+    """The warning of an allowed name that spells no special token."""
+    spelled = {role: text for text, role in roles.items()}
+    if name in spelled:
+        texts = sorted({spelled.get(each, each) for each in chosen})
+        meant = f"allowed_special={{{', '.join(map(repr, texts))}}}"
+        return f"allowed_special names the role {name!r}, which stays text; it takes spellings: {meant}"
+    return (
+        f"allowed_special names {name!r}, which is no special token of this encoding and stays text; its "
+        f"special tokens: {', '.join(map(repr, known)) or 'none'}; of a tokenizer of slmtok, "
+        f"as_tiktoken(tok, spell={spellings_meant([name])}) gives one that spelling"
+    )
 
 
 def _names(names: object, option: str) -> frozenset[str]:
