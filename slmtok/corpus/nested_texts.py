@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import beginning_of, compression, open_head
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
