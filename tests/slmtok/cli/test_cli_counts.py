@@ -220,6 +220,19 @@ def test_locks_are_equal_for_equal_work_and_reproduce(slmtok, folder):
     assert (ran.code, "NOT EQUAL: bytes" in ran.out) == (3, True)
 
 
+def test_a_folder_in_the_place_of_a_lock(slmtok):
+    Path("run/eval").mkdir(parents=True)
+    for name in ("config.yaml", "SHA256SUMS", "fingerprint.json", "eval/val.json", "b.lock", "../tok.lock"):
+        Path("run", name).write_text("")
+    check = "slm eval --check run/eval/val.json, which evaluates the run again; of a tokenizer: "
+    assert "'run' is a run of slm, not a lock\n" in slmtok("reproduce", "run").err
+    assert f"fix:   {check}slmtok reproduce run/b.lock\n" in slmtok("reproduce", "run").err
+    Path("run/b.lock").unlink()
+    assert f"fix:   {check}slmtok reproduce tok.lock\n" in slmtok("reproduce", "run").err
+    Path("run/config.yaml").unlink()
+    assert "fix:   slmtok reproduce tok.lock\n" in slmtok("reproduce", "run").err
+
+
 @pytest.mark.parametrize("scheme", ["word", "char", "byte"])
 def test_every_scheme_reproduces(slmtok, corpus, scheme):
     size = [] if scheme == "byte" else ["--vocab", 290]
