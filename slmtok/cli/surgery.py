@@ -32,6 +32,7 @@ from slmtok.cli.files import (
 )
 from slmtok.cli.options import (
     INTEGER,
+    Habit,
     Parsed,
     argument,
     arguments_of_command,
@@ -128,6 +129,20 @@ def _load_own(tokenizer: str, corpus: Sequence[str], size: int | None, output: s
     return loaded
 
 
+def _in_place(command: str, output: str) -> dict[str, Habit]:
+    """Options of other tools that change a file itself: here the command line with a new file as its output."""
+
+    def fix(_: str | None, arguments: Sequence[str]) -> str:
+        given = [word for word in arguments if word.replace("_", "-") not in _IN_PLACE]
+        is_named = value_after(OUTPUT_FLAGS, given) is not None
+        return shlex.join(["slmtok", command, *given, *([] if is_named else ["-o", free_name(output)])])
+
+    return dict.fromkeys(_IN_PLACE, fix)
+
+
+_IN_PLACE = ("--in-place", "--inplace", "-i")
+
+
 def _unused_on(tokenizer: str) -> list[str]:
     """`--unused-on` with each file that a tokenizer was trained on."""
     return [word for file in _texts_of(tokenizer, "TEXT") for word in ("--unused-on", file)]
@@ -149,7 +164,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
 
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
-         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500")})  # fmt: skip
+         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500"), **_in_place("slice", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
         help="Number of ids in all, at most that of the tokenizer.")  # fmt: skip
@@ -203,7 +218,7 @@ _NEW_TOKENS = ("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num
 
 
 @command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json",
-         habits=dict.fromkeys(_NEW_TOKENS, _added))  # fmt: skip
+         habits={**dict.fromkeys(_NEW_TOKENS, _added), **_in_place("extend", "larger.json")})  # fmt: skip
 @tokenizer_argument()
 @corpus_argument
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -304,7 +319,7 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
          habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
-                 **dict.fromkeys(_SIZE_FLAGS, _kept)})  # fmt: skip
+                 **dict.fromkeys(_SIZE_FLAGS, _kept), **_in_place("prune", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,
@@ -512,7 +527,8 @@ _PAIR_OPTIONS = ("--set", "--add", "--special", "--specials", "--special-tokens"
 
 
 @command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json",
-         habits={**dict.fromkeys(_ROLE_OPTIONS, _with_roles), **dict.fromkeys(_PAIR_OPTIONS, _with_pairs)})  # fmt: skip
+         habits={**dict.fromkeys(_ROLE_OPTIONS, _with_roles), **dict.fromkeys(_PAIR_OPTIONS, _with_pairs),
+                 **_in_place("set-special", "chat.json")})  # fmt: skip
 @tokenizer_argument()
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
           type=Parsed(parse_special, expects="ROLE=SPELLING"),
