@@ -98,7 +98,12 @@ def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, forc
     return {"id_map": output + ID_MAP_SUFFIX, "id_map_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
 
 
-def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], more: dict[str, Any]) -> Outcome:
+def _outcome(
+    before: Tokenizer, after: Tokenizer, path: str, output: str, rows: list[Row], more: dict[str, Any]
+) -> Outcome:
+    if is_packed(path) and before.n_vocab != after.n_vocab:
+        packs = shlex.join(["slmtok", "pack", "TEXT", "-t", output, "-o", "NEW"])
+        add_notes([f"{output} is a tokenizer, and the packed data in {path} stay as they are: {packs} packs with it"])
     result = {
         "path": output,
         "n_vocab": after.n_vocab,
@@ -185,7 +190,7 @@ def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     after = slmtok.slice(before, size)
     ids = np.arange(before.n_vocab, dtype=np.int64)
     id_map = _write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
-    return _outcome(before, after, output, [("id map", id_map["id_map"])], id_map)
+    return _outcome(before, after, tokenizer, output, [("id map", id_map["id_map"])], id_map)
 
 
 def _larger_than(before: Tokenizer, path: str, size: int, output: str, *, force: bool) -> InvalidTokens:
@@ -250,7 +255,7 @@ def extend(
         ("retokenized", f"{changed} ({changes.changed / max(changes.pieces, 1):.2%})"),
         ("length", f"{changes.ids_after:,} ids, {fewer:.2%} fewer than before"),
     ]
-    return _outcome(before, extended.tokenizer, output, rows, {"recut": asdict(changes)})
+    return _outcome(before, extended.tokenizer, tokenizer, output, rows, {"recut": asdict(changes)})
 
 
 def _refuse_spellings(tokenizer: str, corpus: Sequence[str], output: str) -> None:
@@ -379,7 +384,7 @@ def prune(
         ("kept", f"{len(kept):,} that are parts of other tokens" if kept else ""),
         ("id map", id_map["id_map"]),
     ]
-    return _outcome(before, after, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})
+    return _outcome(before, after, tokenizer, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})
 
 
 _ENCODED = "lists ids more than once, as the file does that slmtok encode writes of a text"
@@ -556,7 +561,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     add_notes(note for role, text in names.items() if (note := _spelling_note(before, role, text)))
     named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
-    return _outcome(before, after, output, [("specials", listed)], {"specials": named})
+    return _outcome(before, after, tokenizer, output, [("specials", listed)], {"specials": named})
 
 
 def _spelling_note(tokenizer: Tokenizer, role: str, text: str) -> str | None:

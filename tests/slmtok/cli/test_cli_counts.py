@@ -220,6 +220,14 @@ def test_locks_are_equal_for_equal_work_and_reproduce(slmtok, folder):
     assert (ran.code, "NOT EQUAL: bytes" in ran.out) == (3, True)
 
 
+def test_a_smaller_tokenizer_of_packed_data_says_that_the_data_stay(slmtok, folder):
+    assert slmtok("train", "texts", "--vocab", "290", "-o", "tok.json", "-q").code == 0
+    assert slmtok("pack", "texts", "-t", "tok.json", "-o", "data", "-q").code == 0
+    note = "small is a tokenizer, and the packed data in data stay as they are: slmtok pack TEXT -t small -o NEW packs"
+    assert note in slmtok("slice", "data", "--vocab", "280", "-o", "small").err
+    assert "note:" not in slmtok("slice", "tok.json", "--vocab", "280", "-o", "other.json").err
+
+
 def test_a_folder_in_the_place_of_a_lock(slmtok):
     Path("run/eval").mkdir(parents=True)
     for name in ("config.yaml", "SHA256SUMS", "fingerprint.json", "eval/val.json", "b.lock", "../tok.lock"):
