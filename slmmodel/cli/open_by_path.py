@@ -196,7 +196,10 @@ def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
         raise OptionError("--prompt and --ids together", fix="give one of them", option="--ids")
     words = ids.strip().strip("[]").replace(",", " ").split()
     if not all(word.isascii() and word.isdigit() for word in words):
-        raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
+        separated = re.sub(r"[\s,;|()\[\]]+", " ", ids).strip()
+        is_list = re.fullmatch(r"[0-9 ]+", separated) is not None
+        fix = f"--ids {shlex.quote(separated)}" if is_list else f"--prompt {shlex.quote(ids)}, which encodes the text"
+        raise OptionError(f"--ids takes integers, not {ids!r}", fix=fix, option="--ids")
     return [int(word) for word in words]
 
 
