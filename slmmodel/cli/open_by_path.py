@@ -167,7 +167,7 @@ def notes_on_escapes(option: str, *texts: str) -> tuple[str, ...]:
 
 def _note_on_special(text: str, context: RunContext) -> str | None:
     """A remark on the first spelling in a prompt of a special that the vocabulary has, also of another tool."""
-    from slmmodel.run import opening_ids
+    from slmmodel.decoding_options import opening_ids
     from slmtok.specials import SPELLING, spellings_meant
 
     if context.text is None:
@@ -222,7 +222,7 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
 
     Raises what `check_prompt` raises.
     """
-    from slmmodel.run import opening_ids
+    from slmmodel.decoding_options import opening_ids
 
     if (given := check_prompt(text, ids)) is not None:
         if not given:

@@ -404,7 +404,7 @@ def test_export_and_its_receipt(slm: Any, run: Path) -> None:
 def test_a_spinner_says_that_torch_is_loaded(run: Path) -> None:
     """In every command that imports torch; a statement that imports it ends the command here."""
     (run.parent / "a.txt").write_text(TEXT)
-    lines = ["sample run Once", "logprobs run", "chat run", "eval run --on a.txt", "passkey run", "export run -o x"]
+    lines = ["sample run Once", "logprobs run", "chat run", "eval run --on a.txt", "export run -o x"]
     lines += [
         "batches a.txt -t run/tok.json",
         "doctor run",
