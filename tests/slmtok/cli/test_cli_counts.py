@@ -220,6 +220,16 @@ def test_locks_are_equal_for_equal_work_and_reproduce(slmtok, folder):
     assert (ran.code, "NOT EQUAL: bytes" in ran.out) == (3, True)
 
 
+def test_a_change_in_place_has_a_new_file(slmtok, folder):
+    assert slmtok("train", "texts", "--vocab", "290", "-o", "tok.json", "-q").code == 0
+    for line, fix in (
+        ("set-special tok.json user=<u> --in-place", "set-special tok.json 'user=<u>' -o chat.json"),
+        ("slice -i tok.json --vocab 280", "slice tok.json --vocab 280 -o small.json"),
+        ("extend tok.json texts --vocab 292 --inplace -o x.json", "extend tok.json texts --vocab 292 -o x.json"),
+    ):
+        assert slmtok(*line.split()).err.endswith(f"fix:   slmtok {fix}\n")
+
+
 def test_a_smaller_tokenizer_of_packed_data_says_that_the_data_stay(slmtok, folder):
     assert slmtok("train", "texts", "--vocab", "290", "-o", "tok.json", "-q").code == 0
     assert slmtok("pack", "texts", "-t", "tok.json", "-o", "data", "-q").code == 0
