@@ -185,7 +185,7 @@ class TextRun:
 
     def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
         """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""
-        from slmmodel.run import opening_ids
+        from slmmodel.decoding_options import opening_ids
         from slmtok.calls import warn_of_file_names
         from slmtok.record_texts import short_text
 

@@ -19,6 +19,8 @@ from slmmodel.foreign_decoding import DRAWING, HABITS, Decoding, as_own_decoding
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from slmmodel.vocab import VocabMeta
+
 MAX_BEAMS = 4096
 """Beams or samples of one call, which are decoded side by side."""
 MAX_NEW_TOKENS = 1 << 32
@@ -330,3 +332,8 @@ class SampleConfig(DecodingOptions):
     stop: tuple[str, ...] = option((), "End before this text. Repeat for several.")
     choice: tuple[str, ...] = option((), "Generate one of these texts. Repeat for each of them.")
     regex: str = option("", "Generate a text that this regular expression matches as a whole.")
+
+
+def opening_ids(vocab: VocabMeta) -> list[int]:
+    """The special that opens a document, as ids: the role bos, or eos where that is the only delimiter."""
+    return [vocab.specials[role] for role in ("bos", "eos") if role in vocab.specials][:1]

@@ -41,7 +41,14 @@ from slmmodel.data.opening import name_packed, open_source, open_val_or_all, ref
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
 from slmmodel.decoding_methods import METHODS, chosen_method
-from slmmodel.decoding_options import MAX_NEW_TOKENS, DecodingOptions, check_options, for_each, repeats_options
+from slmmodel.decoding_options import (
+    MAX_NEW_TOKENS,
+    DecodingOptions,
+    check_options,
+    for_each,
+    opening_ids,
+    repeats_options,
+)
 from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
@@ -64,11 +71,6 @@ if TYPE_CHECKING:
 
     from slmmodel.models.protocol import Model
     from slmmodel.vocab import VocabMeta
-
-
-def opening_ids(vocab: VocabMeta) -> list[int]:
-    """The special that opens a document, as ids: the role bos, or eos where that is the only delimiter."""
-    return [vocab.specials[role] for role in ("bos", "eos") if role in vocab.specials][:1]
 
 
 def special_ids(vocab: VocabMeta) -> dict[str, Any]:

@@ -22,8 +22,19 @@ from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text, is_text
 from slmmodel.errors import InvalidConfig, MissingInput, OptionError, unknown_name
-from slmtok.cli.options import argument, command, instead, option, tokenizer_option
+from slmmodel.sizes import counted, parse_count
+from slmtok.cli.options import (
+    AmbiguousError,
+    Parsed,
+    argument,
+    arguments_of_command,
+    command,
+    instead,
+    option,
+    tokenizer_option,
+)
 from slmtok.cli.output import Outcome, printable
+from slmtok.file_kinds import is_run
 from slmtok.foreign_options import nearest_name
 
 if TYPE_CHECKING:
@@ -53,10 +64,26 @@ _HABITS = {
 }
 
 
+def _parse_n(text: str) -> int:
+    """A number of batches. Raises `ValueError`; for all batches of a run `AmbiguousError`, with their number."""
+    number = parse_count(text)
+    if number is not None and number >= 0:
+        return number
+    fact, run = f"takes an integer >= 0, not {text!r}", next(filter(is_run, arguments_of_command()), None)
+    if text.lower() in ("all", "-1") and run is not None and (steps := _steps_of(RunFolder(Path(run)))):
+        raise AmbiguousError(f"{fact}; {run} has {counted(steps, 'step')}", [steps])
+    raise ValueError(fact)
+
+
+def _steps_of(run: RunFolder) -> int | None:
+    """The steps that a run has at its end."""
+    return run.result.get("step") if run.finished else run.fingerprint.get("steps")
+
+
 @command("batches", example="slm batches run --n 1", habits=_HABITS)
 @argument("source", metavar="RUN|DATA", help="A run, packed data, or text, with -t.")
 @corpus_options
-@option("--n", metavar="N", type=COUNT, default=2, help="Number of batches.")
+@option("--n", metavar="N", type=Parsed(_parse_n), default=2, help="Number of batches.")
 @option("--first-step", metavar="N", type=COUNT, default=0, help="The training step of the first batch.")
 @option("--max-rows", metavar="N", type=COUNT, default=4, help="Sequences shown of each batch; 0 shows all.")
 @option("--split", metavar="NAME", default="train", help="train or val.")
@@ -147,7 +174,7 @@ def _notes_on_end(source: str, steps: int) -> tuple[str, ...]:
     run = RunFolder(Path(source))
     if not run.exists():
         return ()
-    end = run.result.get("step") if run.finished else run.fingerprint.get("steps")
+    end = _steps_of(run)
     if end is None or steps <= end:
         return ()
     last = f"its last batch is step {end - 1:,}" if end else "it reads no batch"

@@ -167,7 +167,7 @@ def notes_on_escapes(option: str, *texts: str) -> tuple[str, ...]:
 
 def _note_on_special(text: str, context: RunContext) -> str | None:
     """A remark on the first spelling in a prompt of a special that the vocabulary has, also of another tool."""
-    from slmmodel.run import opening_ids
+    from slmmodel.decoding_options import opening_ids
     from slmtok.specials import SPELLING, spellings_meant
 
     if context.text is None:
@@ -196,7 +196,10 @@ def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
         raise OptionError("--prompt and --ids together", fix="give one of them", option="--ids")
     words = ids.strip().strip("[]").replace(",", " ").split()
     if not all(word.isascii() and word.isdigit() for word in words):
-        raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
+        separated = re.sub(r"[\s,;|()\[\]]+", " ", ids).strip()
+        is_list = re.fullmatch(r"[0-9 ]+", separated) is not None
+        fix = f"--ids {shlex.quote(separated)}" if is_list else f"--prompt {shlex.quote(ids)}, which encodes the text"
+        raise OptionError(f"--ids takes integers, not {ids!r}", fix=fix, option="--ids")
     return [int(word) for word in words]
 
 
@@ -219,7 +222,7 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
 
     Raises what `check_prompt` raises.
     """
-    from slmmodel.run import opening_ids
+    from slmmodel.decoding_options import opening_ids
 
     if (given := check_prompt(text, ids)) is not None:
         if not given:

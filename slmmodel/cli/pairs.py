@@ -53,8 +53,9 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
         raise _no_file(run, file)
     listed = read_pairs(file, good, bad, by)
     context = open_run(run, **opening)
+    from slmmodel.decoding_options import opening_ids
     from slmmodel.evaluation.retrieval import sequence_nats
-    from slmmodel.run import opening_ids, special_ids
+    from slmmodel.run import special_ids
 
     text = context.need_text("slm pairs")
     before, after = opening_ids(context.vocab), list(special_ids(context.vocab)["stop_ids"])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.curves import check_figure, figure_class, save_figure
 from slmmodel.cli.open_by_path import (
     RunContext,
@@ -29,7 +30,9 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.result_files import PASSKEY, check_result, identity, load_result, proof, save
 from slmmodel.cli.run_argument import trained_anew
+from slmmodel.cli.text import Text
 from slmmodel.data_config import DataConfig
+from slmmodel.decoding_options import opening_ids
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.folder_lock import check_in_place
 from slmmodel.sizes import counted, format_bytes, round_up
@@ -39,7 +42,6 @@ from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli.passkey_text import Task, Template
     from slmmodel.evaluation.retrieval import Recall
     from slmmodel.models.config import ModelConfig
@@ -122,6 +124,7 @@ def passkey(
     stated = None if check is None else load_result(check, PASSKEY)
     if stated is not None:
         options, sentences = dict(stated["settings"]), Template(**stated["template"])
+    _check_tasks(run, opening["tokenizer"], sentences, **options)
     context = open_run(run, **opening)
     name = "passkey-ignore-memory.json" if options["ignore_memory"] else "passkey.json"
     if check is None and output is None:
@@ -135,6 +138,24 @@ def passkey(
         draw_heat_map(result, plot, force=force)
         written["plot"] = plot
     return Outcome({**result, "written": written}, lambda: _show(result, written), warnings=warnings)
+
+
+def _check_tasks(
+    path: str, tokenizer: str | None, template: Template, *, lengths: Sequence[int] | None, samples: int, **sizes: Any
+) -> None:
+    """Raises `InvalidInput` and `OptionError` for tasks that cannot be, before torch is imported."""
+    from slmmodel.cli.passkey_text import TaskMaker
+    from slmmodel.models import config_from_dict
+
+    run, digits = RunFolder.open(path), sizes["digits"]
+    if (file := tokenizer or run.tokenizer) is None:
+        return
+    text, opening = Text(file, run.vocab, path), opening_ids(run.vocab)
+    maker, key = TaskMaker(text, opening, template, digits=digits, max_new=sizes["max_new"]), "9" * digits
+    _check_task(run, config_from_dict(run.config["model"]), maker.least(key), lengths or ())
+    _check_samples(samples, digits)
+    if lengths:
+        maker.make(min(lengths), 0.0, key)
 
 
 def _check_task(run: RunFolder, config: ModelConfig, least: int, lengths: Sequence[int]) -> None:
@@ -203,15 +224,12 @@ def measure(
     """
     from slmmodel.cli.passkey_text import TaskMaker, evaluation_tasks, needed_ids
     from slmmodel.evaluation import retrieval
-    from slmmodel.run import opening_ids
 
     text, model, trained = context.need_text("slm passkey"), context.model, context.model.config.seq_len
     if ignore_memory:
         retrieval.ignore_memory(model)
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
     least = maker.least("9" * digits)
-    _check_task(context.run, model.config, least, lengths or ())
-    _check_samples(samples, digits)
     warnings = () if lengths else _notes_on_half(trained, least)
     lengths = sorted(set(lengths or (trained, trained if warnings else trained // 2)))
     depths, counts = sorted(set(depths)), {"samples": samples, "digits": digits, "seed": seed, "max_new": max_new}

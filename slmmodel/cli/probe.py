@@ -207,9 +207,9 @@ def _probe(
     """One task: a copy of the model learns it, and answers questions that it has not seen."""
     import torch
 
+    from slmmodel.decoding_options import opening_ids
     from slmmodel.evaluation.probing import train_on_answers
     from slmmodel.evaluation.retrieval import wilson
-    from slmmodel.run import opening_ids
 
     text, opening = context.need_text("slm probe"), opening_ids(context.vocab)
     tests = _tests(name, digits, samples, seed)

@@ -146,8 +146,8 @@ def measure(
     context: RunContext, step: int | None = None, *, max_new: int, seed: int
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The prompt sheet as a table, and warnings. Raises `InvalidInput` for prompts that the model cannot read."""
+    from slmmodel.decoding_options import opening_ids
     from slmmodel.evaluation.probing import OVERLAP_IDS, distinct, found_in, ngrams, repeated
-    from slmmodel.run import opening_ids
 
     text, opening = context.need_text("slm prompts"), opening_ids(context.vocab)
     asked = [opening + text.encode(prompt) for prompt in PROMPTS]

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.decoding_habits import DECODING_HABITS, combined
 from slmmodel.cli.open_by_path import (
@@ -44,9 +46,11 @@ from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_methods import METHODS, chosen_method
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
+from slmtok.cli.arguments import lines_for_each
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, arguments_of_command, command, instead, is_given, option
 from slmtok.cli.output import Outcome, counted, printable, settings, shown, write_text
+from slmtok.file_kinds import is_run
 
 if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
@@ -128,7 +132,7 @@ _HABITS = {
 @opening_options
 def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
-    prompt = _one_prompt("sample", text, prompt)
+    prompt = _one_prompt("sample", run, text, prompt)
     opening = {name: values.pop(name) for name in OPENING}
     options = SampleConfig(**values)
     given = check_prompt(prompt, ids)
@@ -146,9 +150,12 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     return outcome._replace(warnings=(*notes_on_prompt(prompt, context), *outcome.warnings))
 
 
-def _one_prompt(command: str, text: str | None, prompt: str | None) -> str | None:
-    """The argument TEXT, or the value of --prompt. Raises `OptionError` for both."""
+def _one_prompt(command: str, run: str, text: str | None, prompt: str | None) -> str | None:
+    """The argument TEXT, or the value of --prompt. Raises `OptionError` for both, and for a second run as TEXT."""
     if text is not None and prompt is not None:
+        if is_run(text) and text != run:
+            lines = lines_for_each([run, text], [run, text], click.get_current_context())
+            raise OptionError(f"two runs: {run!r} and {text!r}", limit="one run a command", fix=lines, option="run")
         fix = one_text(command)(text, arguments_of_command()) or "leave one out"
         raise OptionError("TEXT and --prompt together", where=f"TEXT is {text!r}", fix=fix, option="--prompt")
     return prompt if text is None else text
@@ -376,7 +383,7 @@ _LOGPROBS_HABITS = {
 @device_option
 def logprobs(run: str, text: str | None, prompt: str | None, ids: str | None, top: int, **opening: Any) -> Outcome:
     """List the likeliest next tokens with their probabilities, at temperature 1 and over all ids."""
-    prompt = _one_prompt("logprobs", text, prompt)
+    prompt = _one_prompt("logprobs", run, text, prompt)
     check_prompt(prompt, ids)
     context = open_run(run, **opening)
     from slmmodel.sampling.prefill import next_log_probabilities

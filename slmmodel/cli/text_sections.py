@@ -191,6 +191,6 @@ def samples(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
 
 
 def _ids(opened: Opened, prompt: str) -> list[int]:
-    from slmmodel.run import opening_ids
+    from slmmodel.decoding_options import opening_ids
 
     return opening_ids(opened.context.vocab) + (opened.text.encode(prompt) if prompt else [])

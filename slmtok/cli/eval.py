@@ -12,6 +12,7 @@ import slmtok
 from slmtok.cli.files import read_documents, refuse_missing, require_bytes, text_files
 from slmtok.cli.options import (
     TOKENIZER,
+    choice,
     command,
     instead,
     option,
@@ -36,14 +37,16 @@ if TYPE_CHECKING:
 
 _HABITS = dict.fromkeys(("--vocab", "--vocab-size"), instead("--sizes {}", "1024,2048"))
 """Options of other commands, each with what stands for it here."""
+_CLASSES = dict.fromkeys(("word", "words", "number", "numbers", "punctuation", "space", "spaces", "type"), "class")
+"""Classes of strings, whose option is that of all classes."""
 
 
 @command("eval", example="slmtok eval tok.json tiktoken:gpt2 --on text.txt", habits=_HABITS)
 @tokenizer_argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"The tokenizers, each {TOKENIZER}.")
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
 @option("--sizes", metavar="N,N", help="Also measure each tokenizer of slmtok cut to these vocabulary sizes.")
-@option("--by", choices=("domain", "class"),
-        help="Bytes per token by --domain, or by class: words, numbers, punctuation, white space.")  # fmt: skip
+@option("--by", type=choice("class", "domain", foreign=_CLASSES), metavar="class|domain",
+        help="Bytes per token by class (words, numbers, punctuation, white space), or by --domain.")  # fmt: skip
 @options_of(ReadOptions, into="read")
 @threads_option()
 def eval(

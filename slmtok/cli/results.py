@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 from slmtok import json_files, schema
 from slmtok.analysis.audit import load_certificate
 from slmtok.errors import OptionError
-from slmtok.file_kinds import AUDIT, kind_of, read_head
+from slmtok.file_kinds import (
+    AUDIT,
+    CERTIFICATE,
+    NAMES,
+    PASSKEY,
+    PROBE,
+    PROMPT_SHEET,
+    kind_of,
+    kind_of_file,
+    read_head,
+    run_of,
+)
+from slmtok.files import free_name
 from slmtok.pages.report import Findings
 from slmtok.schema import Check
 from slmtok.strict_json import FaultError
 
 MAX_DEPTH = 16
 _SCHEMA = re.compile(rb'\s*\{\s*"schema"\s*:\s*"(slmtok\.[a-z-]+/\d+)"')
+_OF_MODELS = (CERTIFICATE, PASSKEY, PROBE, PROMPT_SHEET)
 _PAIR = schema.table({"a": schema.number, "b": schema.number})
 _COST = schema.table(
     {
@@ -103,14 +117,26 @@ def read_findings(paths: list[str]) -> Findings:
             fix = f"run {name.partition('/')[0].replace('.', ' ')} --json again"
             found[kind][path] = read_printed(path, _RESULTS[name], fix)
         else:
-            raise OptionError(
-                f"a report does not show {path}, {f'a result of {name}' if name else 'which is no result'}",
-                limit="a certificate of slmtok audit, or what slmtok eval --json or slmtok diff --json printed",
-                fix=f"leave {path} out; slmtok eval and slmtok diff print a result with --json",
-                option="with",
-                path=path,
-            )
+            raise _not_shown(path, name)
     return Findings(**found)
+
+
+def _not_shown(path: str, name: str | None) -> OptionError:
+    """The error for a file that is no result of a tokenizer; a result of a model has a page of its own."""
+    kind = kind_of_file(path)
+    what = f"a result of {name}" if name else NAMES[kind] if kind in _OF_MODELS else "which is no result"
+    fix = f"leave {path} out; slmtok eval and slmtok diff print a result with --json"
+    if kind in _OF_MODELS:
+        run = run_of(path)
+        words = ["slm", "report", run or "RUN", *([] if run else ["--with", path]), "-o", free_name("report.html")]
+        fix = f"{shlex.join(words)} shows it: it is a result of a model"
+    return OptionError(
+        f"a report does not show {path}, {what}",
+        limit="a certificate of slmtok audit, or what slmtok eval --json or slmtok diff --json printed",
+        fix=fix,
+        option="with",
+        path=path,
+    )
 
 
 def read_printed(path: str, check: Check, fix: str) -> dict[str, Any]:

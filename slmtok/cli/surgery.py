@@ -32,6 +32,7 @@ from slmtok.cli.files import (
 )
 from slmtok.cli.options import (
     INTEGER,
+    Habit,
     Parsed,
     argument,
     arguments_of_command,
@@ -97,7 +98,12 @@ def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, forc
     return {"id_map": output + ID_MAP_SUFFIX, "id_map_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
 
 
-def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], more: dict[str, Any]) -> Outcome:
+def _outcome(
+    before: Tokenizer, after: Tokenizer, path: str, output: str, rows: list[Row], more: dict[str, Any]
+) -> Outcome:
+    if is_packed(path) and before.n_vocab != after.n_vocab:
+        packs = shlex.join(["slmtok", "pack", "TEXT", "-t", output, "-o", "NEW"])
+        add_notes([f"{output} is a tokenizer, and the packed data in {path} stay as they are: {packs} packs with it"])
     result = {
         "path": output,
         "n_vocab": after.n_vocab,
@@ -128,6 +134,20 @@ def _load_own(tokenizer: str, corpus: Sequence[str], size: int | None, output: s
     return loaded
 
 
+def _in_place(command: str, output: str) -> dict[str, Habit]:
+    """Options of other tools that change a file itself: here the command line with a new file as its output."""
+
+    def fix(_: str | None, arguments: Sequence[str]) -> str:
+        given = [word for word in arguments if word.replace("_", "-") not in _IN_PLACE]
+        is_named = value_after(OUTPUT_FLAGS, given) is not None
+        return shlex.join(["slmtok", command, *given, *([] if is_named else ["-o", free_name(output)])])
+
+    return dict.fromkeys(_IN_PLACE, fix)
+
+
+_IN_PLACE = ("--in-place", "--inplace", "-i")
+
+
 def _unused_on(tokenizer: str) -> list[str]:
     """`--unused-on` with each file that a tokenizer was trained on."""
     return [word for file in _texts_of(tokenizer, "TEXT") for word in ("--unused-on", file)]
@@ -149,7 +169,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
 
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
-         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500")})  # fmt: skip
+         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500"), **_in_place("slice", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
         help="Number of ids in all, at most that of the tokenizer.")  # fmt: skip
@@ -170,7 +190,7 @@ def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     after = slmtok.slice(before, size)
     ids = np.arange(before.n_vocab, dtype=np.int64)
     id_map = _write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
-    return _outcome(before, after, output, [("id map", id_map["id_map"])], id_map)
+    return _outcome(before, after, tokenizer, output, [("id map", id_map["id_map"])], id_map)
 
 
 def _larger_than(before: Tokenizer, path: str, size: int, output: str, *, force: bool) -> InvalidTokens:
@@ -203,7 +223,7 @@ _NEW_TOKENS = ("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num
 
 
 @command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json",
-         habits=dict.fromkeys(_NEW_TOKENS, _added))  # fmt: skip
+         habits={**dict.fromkeys(_NEW_TOKENS, _added), **_in_place("extend", "larger.json")})  # fmt: skip
 @tokenizer_argument()
 @corpus_argument
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -235,7 +255,7 @@ def extend(
         ("retokenized", f"{changed} ({changes.changed / max(changes.pieces, 1):.2%})"),
         ("length", f"{changes.ids_after:,} ids, {fewer:.2%} fewer than before"),
     ]
-    return _outcome(before, extended.tokenizer, output, rows, {"recut": asdict(changes)})
+    return _outcome(before, extended.tokenizer, tokenizer, output, rows, {"recut": asdict(changes)})
 
 
 def _refuse_spellings(tokenizer: str, corpus: Sequence[str], output: str) -> None:
@@ -304,7 +324,7 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
          habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
-                 **dict.fromkeys(_SIZE_FLAGS, _kept)})  # fmt: skip
+                 **dict.fromkeys(_SIZE_FLAGS, _kept), **_in_place("prune", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,
@@ -364,7 +384,7 @@ def prune(
         ("kept", f"{len(kept):,} that are parts of other tokens" if kept else ""),
         ("id map", id_map["id_map"]),
     ]
-    return _outcome(before, after, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})
+    return _outcome(before, after, tokenizer, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})
 
 
 _ENCODED = "lists ids more than once, as the file does that slmtok encode writes of a text"
@@ -512,7 +532,8 @@ _PAIR_OPTIONS = ("--set", "--add", "--special", "--specials", "--special-tokens"
 
 
 @command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json",
-         habits={**dict.fromkeys(_ROLE_OPTIONS, _with_roles), **dict.fromkeys(_PAIR_OPTIONS, _with_pairs)})  # fmt: skip
+         habits={**dict.fromkeys(_ROLE_OPTIONS, _with_roles), **dict.fromkeys(_PAIR_OPTIONS, _with_pairs),
+                 **_in_place("set-special", "chat.json")})  # fmt: skip
 @tokenizer_argument()
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
           type=Parsed(parse_special, expects="ROLE=SPELLING"),
@@ -540,7 +561,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     add_notes(note for role, text in names.items() if (note := _spelling_note(before, role, text)))
     named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
-    return _outcome(before, after, output, [("specials", listed)], {"specials": named})
+    return _outcome(before, after, tokenizer, output, [("specials", listed)], {"specials": named})
 
 
 def _spelling_note(tokenizer: Tokenizer, role: str, text: str) -> str | None:

@@ -75,6 +75,7 @@ from slmtok.cli.output import (
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings, pattern_text
 from slmtok.errors import Message, MissingInput, OptionError, Setting, SlmtokError, VocabularyTooSmall
+from slmtok.file_kinds import is_run
 from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.schemes import SCHEMES
@@ -550,6 +551,22 @@ def merge_step_dict(step: MergeStep) -> dict[str, object]:
     return {"number": step.number, **words, "id": step.id, "count": step.count, **example}
 
 
+def _folder_as_lock(folder: str) -> MissingInput:
+    """The error for a folder in the place of a lock; the fix names the locks in it, or those of the working folder."""
+    held = sorted(map(str, Path(folder).glob("*.lock"))) or sorted(map(str, Path().glob("*.lock")))
+    lines = [f"slmtok reproduce {shlex.quote(each)}" for each in held[:_MAX_LOCKS]]
+    fix = ", or ".join(lines) or "name the lock: slmtok train CORPUS --vocab N -o tok.json writes tok.lock"
+    certificate = Path(folder) / "eval/val.json"
+    what = "run of slm" if is_run(folder) else "folder"
+    if is_run(folder) and certificate.is_file():
+        fix = f"slm eval --check {shlex.quote(str(certificate))}, which evaluates the run again; of a tokenizer: {fix}"
+    return MissingInput(f"{folder!r} is a {what}, not a lock", where=folder, fix=fix, path=folder)
+
+
+_MAX_LOCKS = 4
+"""Locks that a fix names."""
+
+
 @command("reproduce", example="slmtok reproduce tok.lock --corpus corpus/")
 @argument("lock", metavar="LOCK", help="The lock that slmtok train wrote beside a tokenizer.")
 @option("--corpus", metavar="DIR", help="The folder of the files in the lock, if they were moved.")
@@ -563,10 +580,7 @@ def reproduce(lock: str, corpus: str | None, counts: tuple[str, ...], options: C
 
     begun = time.perf_counter()
     if Path(lock).is_dir():
-        held = sorted(map(str, Path(lock).glob("*.lock")))
-        made = "slmtok train CORPUS --vocab N -o tok.json writes tok.lock beside the tokenizer"
-        fix = f"slmtok reproduce {shlex.quote(held[0])}" if len(held) == 1 else f"name the lock: {made}"
-        raise MissingInput(f"{lock!r} is a folder, not a lock", where=lock, fix=fix, path=lock)
+        raise _folder_as_lock(lock)
     loaded = load_lock(lock)
     is_same_tool = loaded.tool == f"slmtok {__version__}"
     warnings = () if is_same_tool else (f"the lock was written by {loaded.tool}, this is slmtok {__version__}",)

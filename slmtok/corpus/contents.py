@@ -51,7 +51,7 @@ from slmtok.corpus.text_kinds import (
     remedy_of,
 )
 from slmtok.corpus.text_kinds import HEAD_BYTES as KIND_BYTES
-from slmtok.corpus.unpacking import decompressed, unpacked
+from slmtok.corpus.unpacking import decompressed, key_of_table, unpacked
 from slmtok.corpus.windows import check_window
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, SlmtokError, Unreadable
 from slmtok.file_content import (
@@ -629,12 +629,13 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     if len(found) < number and _is_left_out(content) and len(globs := _globs_of(found, paths)) <= MAX_GLOBS:
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else globs[0])
         fix = (exclude,) if content.read_by in (None, NAME_THE_TEXT) else (*fix, ", or ", exclude)
+    alike = [each for each, what in found.items() if what == content]
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
-        alike = [each for each, what in found.items() if what == content]
         are_few, place = len(alike) <= _MAX_UNPACKED, "its place" if len(alike) == 1 else "their places"
         # Of a folder, the files that are written are read, too.
         beside = (f" in {place}; in a folder or glob, ", *fix, " instead") if are_few else (", or ", *fix)
-        fix = (unpacked(alike if are_few else [path], content.name), *(beside if len(found) < number else ()))
+        more = beside if len(found) < number else key_of_table(path, options)
+        fix = (unpacked(alike if are_few else [path], content.name), *more)
     if content.integers and len(found) == number and path != STDIN:
         text = free_name(f"{Path(path).stem}.txt")
         line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])
@@ -644,7 +645,6 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     texts = texts_of_database(path, options.text_key) if content is SQLITE and is_plain(path) else None
     if texts is not None:
         fix = (texts.remedy,)
-    alike = [each for each, what in found.items() if what == content]
     if isinstance(content.read_by, Setting) and content.encoded and len(alike) < number and STDIN not in alike:
         # One encoding is for all files.
         fix = to_utf_8(alike, paths, str(content.read_by.value))

@@ -29,7 +29,7 @@ from slmtok.corpus.csv_dialects import (
 )
 from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
 from slmtok.corpus.suffixes import format_of_name
-from slmtok.corpus.tables import Header, longest_column
+from slmtok.corpus.tables import Header, key_of, longest_column
 from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
 from slmtok.files import read_file
@@ -154,7 +154,7 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
         raise MalformedRecord(
             f"the first line, {mark_line[0].decode('latin-1')}, names the separator, and no column",
             where=f"{path}, line {line:,}",
-            fix=(*command, *_key_of(lines, mark, template)),
+            fix=(*command, *key_of(lines, mark, template)),
         )
     following, behind, others_behind = tee(_following(rows), 3)
     try:
@@ -173,7 +173,7 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
             command = rewritten(path, {"delimiter": mark}, output, options.encoding)
             lines = [text, *(b",".join(row) for row in islice(behind, _MAX_ROWS))]
             error.limit = _separated_by(mark)
-            error.fix = (*command, *_key_of(lines, mark, template))
+            error.fix = (*command, *key_of(lines, mark, template))
         elif fix:
             table = error.parts["fix"]
             error.fix = (*fix, "; for a table, ", *([table] if isinstance(table, str) else table or ()))
@@ -194,7 +194,7 @@ def _fix_of_mark(path: str, options: ReadOptions) -> tuple[str, tuple[str | Sett
     template = template_of(options)
     if mark := quoted_mark(lines):
         command = rewritten(path, {"delimiter": mark}, name_of_rewritten(path, "comma"), options.encoding)
-        return _separated_by(mark), (*command, *_key_of([line.encode() for line in lines], mark, template))
+        return _separated_by(mark), (*command, *key_of([line.encode() for line in lines], mark, template))
     if rows := rows_by_tabs(lines):
         return _separated_by("\t"), _as_tsv([[value.encode() for value in row] for row in rows], template)
     return None
@@ -207,21 +207,6 @@ def _as_tsv(rows: Sequence[Sequence[bytes]], template: Template) -> tuple[str | 
         return (Setting("format", "tsv"),)
     at = longest_column([row for row in rows[1:] if len(row) == len(first)] or [first])
     return Setting("format", "tsv"), " ", Setting("text_key", str(at + 1))
-
-
-def _key_of(lines: Sequence[bytes], mark: str, template: Template) -> tuple[str | Setting, ...]:
-    """The end of a fix that names the column of the text, where columns have another mark between them; else ().
-
-    lines: the first one names the columns.
-    """
-    read = csv.reader((line.decode("utf-8", "surrogateescape") for line in lines), delimiter=mark)
-    rows = [*_following(read)]
-    try:
-        Header.of(rows[0] if rows else [], template, "", rows[1:])
-    except MalformedRecord as error:
-        first = error.parts["fix"][0] if error.parts["fix"] else None
-        return (", with ", first) if isinstance(first, Setting) and first.name == "text_key" else ()
-    return ()
 
 
 def _other_mark(first: bytes, rows: Iterable[Sequence[bytes]], width: int) -> str | None:

@@ -17,7 +17,7 @@ from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix, compression
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import LineParser
-from slmtok.corpus.unpacking import unpacked
+from slmtok.corpus.unpacking import key_of_table, unpacked
 from slmtok.errors import OptionError, Setting
 from slmtok.files import free_name, read_file
 from slmtok.options import ReadOptions
@@ -173,7 +173,13 @@ def format_of(path: str, options: ReadOptions) -> Format:
             raise OptionError(
                 f"{path!r} is {what}, which slmtok cannot read",
                 limit=f"formats: {', '.join(FORMAT_NAMES)}, each also as {', '.join(COMPRESSED)}",
-                fix=(fix, ", or ", Setting("format", "text"), " to read its bytes as they are"),
+                fix=(
+                    fix,
+                    *key_of_table(path, options),
+                    ", or ",
+                    Setting("format", "text"),
+                    " to read its bytes as they are",
+                ),
                 option="format",
                 path=path,
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -116,6 +118,23 @@ def _missing_column(
     else:
         fix = (Setting("text_key", "NAME"), ", the one of these that holds the text; or its number, as in ", number)
     return MalformedRecord(fact, where=where, limit=longest, fix=fix, meant=meant if template.source is None else None)
+
+
+def key_of(lines: Iterable[bytes], mark: str, template: Template) -> tuple[str | Setting, ...]:
+    """The end of a fix that names the column of the text, where columns have `mark` between them; else ().
+
+    lines: the first one names the columns.
+    """
+    rows: list[list[bytes]] = []
+    with suppress(csv.Error):
+        for row in csv.reader((line.decode("utf-8", "surrogateescape") for line in lines), delimiter=mark):
+            rows.append([value.encode("utf-8", "surrogateescape") for value in row])
+    try:
+        Header.of(rows[0] if rows else [], template, "", rows[1:])
+    except MalformedRecord as error:
+        first = error.parts["fix"][0] if error.parts["fix"] else None
+        return (", with ", first) if isinstance(first, Setting) and first.name == "text_key" else ()
+    return ()
 
 
 def _is_prose(first: Sequence[str], behind: Sequence[Sequence[bytes]]) -> bool:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import shlex
+import zlib
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from slmtok.corpus.streams import compression
+from slmtok.corpus.tables import key_of
+from slmtok.corpus.template import template_of
+from slmtok.errors import Setting
 from slmtok.files import free_name
+from slmtok.options import ReadOptions
 
 _UNPACK = "unpack it and name its files"
 _ARCHIVES = {
@@ -26,6 +32,9 @@ _COMPRESSED = {
     "lz4 data": "lz4 -dc {path} > {target}",
     "brotli data": "brotli -dc {path} > {target}",
 }
+_MARKS = {".csv": ",", ".tsv": "\t"}
+_MAX_LINES, _MAX_LINE_BYTES = 100, 1 << 16
+"""Of a table in an archive, by which the column of its text is known."""
 
 
 def unpacked(paths: Sequence[str], kind: str) -> str:
@@ -36,6 +45,24 @@ def unpacked(paths: Sequence[str], kind: str) -> str:
     steps = [_step(path, kind) for path in paths]
     found = [step for step in steps if step is not None]
     return _then_name(found) if len(found) == len(steps) else _UNPACK
+
+
+def key_of_table(path: str, options: ReadOptions) -> tuple[str | Setting, ...]:
+    """The end of a fix that names the column of the text, where the first table of a zip archive needs it; else ()."""
+    from zipfile import BadZipFile, ZipFile
+
+    if not Path(path).is_file():
+        return ()
+    try:
+        with ZipFile(path) as archive:
+            name = next((each for each in archive.namelist() if Path(each).suffix.lower() in _MARKS), None)
+            if name is None:
+                return ()
+            with archive.open(name) as file:
+                lines = [*islice(iter(lambda: file.readline(_MAX_LINE_BYTES), b""), _MAX_LINES)]
+    except (OSError, BadZipFile, RuntimeError, ValueError, NotImplementedError, EOFError, zlib.error):
+        return ()
+    return key_of(lines, _MARKS[Path(name).suffix.lower()], template_of(options))
 
 
 def _step(path: str, kind: str) -> tuple[str, str] | None:

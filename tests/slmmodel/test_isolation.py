@@ -23,8 +23,8 @@ RUNTIME = ("errors", "sizes", "envelope", "atomic", "checks", "files", "opening"
 RUNTIME += ("schema", "json_files", "file_kinds", "background", "interrupts", "foreign_options", "record_texts")
 # The options of a corpus, from which commands generate their flags.
 RUNTIME += ("options", "option_values", "text_encodings", "aliases", "calls", "schemes", "specials", "vocabulary")
-# What `files` and `calls` know of paths, and `errors` of shells.
-RUNTIME += ("path_arguments", "shell_commands")
+# What `files` and `calls` know of paths, and `errors` of shells, and functions that report progress.
+RUNTIME += ("path_arguments", "shell_commands", "callbacks")
 
 
 class Blocker:

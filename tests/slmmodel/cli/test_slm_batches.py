@@ -59,6 +59,8 @@ def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, crop_offset):
     assert shown["digest"] == lock["plan"] == loader.digest
     rows = [[row["epoch"], row["block"], row["row"]] for row in shown["batches"][0]["shown"]]
     assert rows == loader.global_batch(Cursor()).sequence_keys.tolist()
+    err = slm("batches", "run", "--n", "all", code=2).err
+    assert "not 'all'; run has 1 step\n" in err and "fix:   --n 1\n" in err
     ran = slm("batches", "run", "--seq-len", 9)
     assert ran.code == 2 and "cannot be chosen for a run" in ran.err
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,9 +32,9 @@ from slmmodel.data.batch import make_batch  # noqa: E402
 from slmmodel.data.mixture import Component, Mixture, PackedStream  # noqa: E402
 from slmmodel.data.strategies import make_packing  # noqa: E402
 from slmmodel.data_config import DataSource  # noqa: E402
+from slmmodel.decoding_options import opening_ids  # noqa: E402
 from slmmodel.errors import OptionError  # noqa: E402
 from slmmodel.models.protocol import Model, Output, State  # noqa: E402
-from slmmodel.run import opening_ids  # noqa: E402
 
 CONTEXT = 3
 """Ids that the model compares."""
@@ -412,6 +413,13 @@ def test_own_sentences(folder, slm):
 def test_wrong_options(folder, slm, options, code, says):
     assert says in slm("passkey", folder / "run", *options, code=code).err
     assert not list(Path().iterdir())
+
+
+def test_lengths_are_refused_before_torch_is_loaded(folder):
+    line = ["passkey", str(folder / "run"), "--lengths", "8"]
+    code = f"import sys\nfrom slmmodel.cli import main\nprint(main({line!r}), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "1 False\n" and "the passkey task does not fit into 8 ids" in done.stderr
 
 
 def test_the_numbers_of_a_cell_differ(folder):

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import math
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -82,6 +83,20 @@ def test_the_prompt_as_an_argument(slm: Any, run: Path) -> None:
     long = slm("sample", run, "--prompt", "once upon", "--max-new", 4, code=0)
     assert slm("sample", run, "once upon", "--max-new", 4, code=0) == long
     assert "TEXT and --prompt together" in slm("sample", run, "once", "-p", "upon", code=2).err
+    for command in ("sample", "logprobs"):
+        shutil.copytree(run, Path(command), dirs_exist_ok=True)
+        err = slm(command, run, command, "-p", "upon", code=2).err
+        assert f"two runs: {str(run)!r} and {command!r}" in err
+        assert f"fix:   slm {command} {run} -p upon && slm {command} {command} -p upon\n" in err
+
+
+@pytest.mark.parametrize(
+    ("ids", "fix"),
+    [("ROMEO :", "--prompt 'ROMEO :', which encodes the text"), ("(1; 340;27)", "--ids '1 340 27'"),
+     ("1 x", "--prompt '1 x', which encodes the text")],
+)  # fmt: skip
+def test_a_text_in_the_place_of_ids_is_a_prompt(slm: Any, run: Path, ids: str, fix: str) -> None:
+    assert f"fix:   {fix}\n" in slm("logprobs", run, "--ids", ids, code=2).err
 
 
 def test_a_start_in_a_file_is_read_by_the_fix(slm: Any, run: Path, monkeypatch: Any) -> None:
@@ -389,7 +404,7 @@ def test_export_and_its_receipt(slm: Any, run: Path) -> None:
 def test_a_spinner_says_that_torch_is_loaded(run: Path) -> None:
     """In every command that imports torch; a statement that imports it ends the command here."""
     (run.parent / "a.txt").write_text(TEXT)
-    lines = ["sample run Once", "logprobs run", "chat run", "eval run --on a.txt", "passkey run", "export run -o x"]
+    lines = ["sample run Once", "logprobs run", "chat run", "eval run --on a.txt", "export run -o x"]
     lines += [
         "batches a.txt -t run/tok.json",
         "doctor run",

@@ -118,6 +118,9 @@ def test_the_command(tok: slmtok.Tokenizer, tmp_path: Path, capsys: pytest.Captu
     assert "white space" in shown
     assert main([*line, "--by", "domain"]) == 2
     assert "--by domain without a domain" in capsys.readouterr().err
+    for value, fix in (("words", "--by class"), ("other", "--by class, or --by domain")):
+        assert main([*line, "--by", value]) == 2
+        assert f"fix:   {fix}\n" in capsys.readouterr().err
 
 
 # A fix of one line reads a file without closing it.

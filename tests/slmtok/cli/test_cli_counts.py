@@ -220,6 +220,37 @@ def test_locks_are_equal_for_equal_work_and_reproduce(slmtok, folder):
     assert (ran.code, "NOT EQUAL: bytes" in ran.out) == (3, True)
 
 
+def test_a_change_in_place_has_a_new_file(slmtok, folder):
+    assert slmtok("train", "texts", "--vocab", "290", "-o", "tok.json", "-q").code == 0
+    for line, fix in (
+        ("set-special tok.json user=<u> --in-place", "set-special tok.json 'user=<u>' -o chat.json"),
+        ("slice -i tok.json --vocab 280", "slice tok.json --vocab 280 -o small.json"),
+        ("extend tok.json texts --vocab 292 --inplace -o x.json", "extend tok.json texts --vocab 292 -o x.json"),
+    ):
+        assert slmtok(*line.split()).err.endswith(f"fix:   slmtok {fix}\n")
+
+
+def test_a_smaller_tokenizer_of_packed_data_says_that_the_data_stay(slmtok, folder):
+    assert slmtok("train", "texts", "--vocab", "290", "-o", "tok.json", "-q").code == 0
+    assert slmtok("pack", "texts", "-t", "tok.json", "-o", "data", "-q").code == 0
+    note = "small is a tokenizer, and the packed data in data stay as they are: slmtok pack TEXT -t small -o NEW packs"
+    assert note in slmtok("slice", "data", "--vocab", "280", "-o", "small").err
+    assert "note:" not in slmtok("slice", "tok.json", "--vocab", "280", "-o", "other.json").err
+
+
+def test_a_folder_in_the_place_of_a_lock(slmtok):
+    Path("run/eval").mkdir(parents=True)
+    for name in ("config.yaml", "SHA256SUMS", "fingerprint.json", "eval/val.json", "b.lock", "../tok.lock"):
+        Path("run", name).write_text("")
+    check = "slm eval --check run/eval/val.json, which evaluates the run again; of a tokenizer: "
+    assert "'run' is a run of slm, not a lock\n" in slmtok("reproduce", "run").err
+    assert f"fix:   {check}slmtok reproduce run/b.lock\n" in slmtok("reproduce", "run").err
+    Path("run/b.lock").unlink()
+    assert f"fix:   {check}slmtok reproduce tok.lock\n" in slmtok("reproduce", "run").err
+    Path("run/config.yaml").unlink()
+    assert "fix:   slmtok reproduce tok.lock\n" in slmtok("reproduce", "run").err
+
+
 @pytest.mark.parametrize("scheme", ["word", "char", "byte"])
 def test_every_scheme_reproduces(slmtok, corpus, scheme):
     size = [] if scheme == "byte" else ["--vocab", 290]

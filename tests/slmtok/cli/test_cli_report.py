@@ -94,6 +94,21 @@ def test_wrong_inputs(slmtok, inputs, arguments, message):
     assert not (inputs / "r.html").exists()
 
 
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [("run/eval/val.json", "slm report run -o report.html"),
+     ("val.json", "slm report RUN --with val.json -o report.html")],
+)  # fmt: skip
+def test_a_result_of_a_model_has_a_page_of_slm(slmtok, inputs, path, line):
+    (inputs / "run/eval").mkdir(parents=True)
+    for name in ("config.yaml", "SHA256SUMS", "fingerprint.json"):
+        (inputs / "run" / name).write_text("")
+    (inputs / path).write_text('{"kind": "certificate", "version": 2, "payload": {}}')
+    done = slmtok("report", "tok.json", "--with", path, "-o", "r.html")
+    assert f"a report does not show {path}, a certificate of slm eval\n" in done.err
+    assert f"fix:   {line} shows it: it is a result of a model\n" in done.err
+
+
 def test_a_package_that_is_missing_is_named(slmtok, inputs, monkeypatch):
     from slmtok.pages import sections
 

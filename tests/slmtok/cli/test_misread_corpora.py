@@ -244,6 +244,16 @@ def test_documents_of_office_programs_are_named(slmtok) -> None:
     assert "--exclude '*.xlsx'" in fix_of_line(slmtok, "count folder -o x.counts")
 
 
+def test_the_fix_of_an_archive_names_the_column_of_its_table(slmtok) -> None:
+    table = "".join(f"{number},{SENTENCE.replace(',', '')},5\n" for number in range(3))
+    for header, end in (("id,review,stars", ", with --text-key review"), ("id,text,stars", "")):
+        with zipfile.ZipFile("reviews.zip", "w") as archive:
+            archive.writestr("notes.md", SENTENCE)
+            archive.writestr("data/reviews.csv", f"{header}\n{table}")
+        fix = fix_of_line(slmtok, "count reviews.zip -o x.counts")
+        assert fix.startswith(f"python -m zipfile -e reviews.zip reviews, and name reviews{end}, or --format text")
+
+
 def test_pages_are_counted(slmtok) -> None:
     Path("site").mkdir()
     for number in range(3):
