@@ -11,7 +11,7 @@ import shlex
 from pathlib import Path
 from typing import NoReturn
 
-from slmtok.errors import InvalidText, MissingInput, OptionError, Setting, UnknownId, Unreadable
+from slmtok.errors import InvalidText, Message, MissingInput, OptionError, Setting, UnknownId, Unreadable
 from slmtok.path_arguments import free_name
 
 SPACE = "␣"
@@ -113,9 +113,12 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
         with Path(path).open("rb") as file:
             data = file.read(_MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        fix = "check the name"
+        fix: Message = "check the name"
         if not Path(path).suffix and "/" not in path:
-            fix += f", or write the token to a file: printf '%s\\n' {shlex.quote(path)} > tokens.txt"
+            tokens = [token for word in path.split(",") if (token := word.strip())] or [path]
+            what, name = "the token" if len(tokens) == 1 else "the tokens", free_name("tokens.txt")
+            written = f"printf '%s\\n' {shlex.join(tokens)} > {name}"
+            fix = (f"check the name, or write {what} to a file: {written}, and ", Setting(option, name))
         raise MissingInput(
             f"no file {path!r}",
             where=(Setting(option),),
