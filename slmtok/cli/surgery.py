@@ -32,6 +32,7 @@ from slmtok.cli.files import (
 )
 from slmtok.cli.options import (
     INTEGER,
+    Habit,
     Parsed,
     argument,
     arguments_of_command,
@@ -140,6 +141,28 @@ def _texts_of(tokenizer: str, placeholder: str) -> list[str]:
     return [placeholder]
 
 
+_SPECIAL_FLAGS = ("--special", "--specials", "--special-tokens")
+"""Options of train and of other tools for special tokens."""
+
+
+def _then_named(name: str) -> Habit:
+    """For special tokens in the command `name`: the line without them, and the command that spells them."""
+
+    def remedy(value: str | None, arguments: Sequence[str]) -> str:
+        divided = (word.split("=", 1) if word.partition("=")[0] in _SPECIAL_FLAGS else [word] for word in arguments)
+        parts = [part for each in divided for part in each]
+        given = [part for before, part in pairwise(["", *parts]) if before in _SPECIAL_FLAGS]
+        words, output = without_options(parts, _SPECIAL_FLAGS), value_after(OUTPUT_FLAGS, parts)
+        if output is None:
+            output = free_name("new.json")
+            words += ["-o", output]
+        pairs = [f"{role}={text}" for role, text in pairs_meant(given).items()] or ["ROLE=SPELLING"]
+        named = ["slmtok", "set-special", output, *pairs, "-o", free_name("with-special.json")]
+        return f"{shlex.join(['slmtok', name, *words])} && {shlex.join(named)}"
+
+    return remedy
+
+
 def _size(value: str | None, arguments: Sequence[str]) -> str:
     """The option of a size that stands alone, the first of several; nothing for another argument."""
     if not (value and value.isdecimal()):
@@ -149,7 +172,8 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
 
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
-         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500")})  # fmt: skip
+         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500"),
+                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("slice"))})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
         help="Number of ids in all, at most that of the tokenizer.")  # fmt: skip
@@ -203,7 +227,8 @@ _NEW_TOKENS = ("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num
 
 
 @command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json",
-         habits=dict.fromkeys(_NEW_TOKENS, _added))  # fmt: skip
+         habits={**dict.fromkeys(_NEW_TOKENS, _added),
+                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("extend"))})  # fmt: skip
 @tokenizer_argument()
 @corpus_argument
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -304,7 +329,8 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
          habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
-                 **dict.fromkeys(_SIZE_FLAGS, _kept)})  # fmt: skip
+                 **dict.fromkeys(_SIZE_FLAGS, _kept),
+                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("prune"))})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,
