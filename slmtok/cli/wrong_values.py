@@ -46,6 +46,12 @@ _EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)(, not )?|>= ([1-9]\d*)")
 _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 """Several numbers where one is taken."""
 
+_POWER = re.compile(r"(2|10)(?:\^|\*\*)([1-9]|[1-3]\d)", re.ASCII)
+"""A power such as `2^11`."""
+
+_NO_LIMIT = re.compile(r"none|null|no|off|false|never|unlimited|no.?limit|inf(?:inity)?|-1", re.IGNORECASE)
+"""How other tools spell that a number has no limit."""
+
 _PAIR = re.compile(r"takes (\S+=\S+), not ")
 
 _NAME = re.compile(r"(?!\d)[^=,]+")
@@ -88,6 +94,8 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return one_of(name, numbers[: 1 if name == "--vocab" else 2], context)
     if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
         return f"{name} {whole[1]}"
+    if power := _POWER.fullmatch(value):
+        return f"{name} {int(power[1]) ** int(power[2])}"
     if getattr(param, "multiple", False) and (several := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", several[1]))
     size = ""
@@ -103,6 +111,8 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
     defaults = (getattr(param, "default", None), getattr(param, "show_default", None))
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
+    if default and _NO_LIMIT.fullmatch(value) and "0 is no limit" in str(getattr(param, "help", None)):
+        return f"{name} 0, which is no limit" + f"; without it {default}" * (default != "0")
     if default and name.startswith("--"):
         return f"{name} {default}, as without it" + (f"; at least {found[3]}" if found else "")
     if found and isinstance(described := defaults[1], str):
