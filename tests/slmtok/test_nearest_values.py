@@ -36,6 +36,8 @@ def test_a_misspelt_value_is_answered_with_the_nearest(tok: slmtok.Tokenizer) ->
         "return_tensors='pt'": lambda: tok.encode("hi", return_tensors="pytorch"),  # type: ignore[call-overload]
         "return_tensors='np', or return_tensors='pt'": lambda: as_hf(tok)("hi", return_tensors="jax"),
         "document='line'": lambda: slmtok.train("a.txt", vocab_size=280, document="lines"),
+        "vocab_size=300, and a call for each other value": lambda: slmtok.train("a.txt", vocab_size=[280, 300]),  # type: ignore[arg-type]
+        "max_docs=3": lambda: slmtok.train("a.txt", vocab_size=280, max_docs=[3]),  # type: ignore[arg-type]
         "verify=False": lambda: slmtok.load("tok.json", verify="no"),  # type: ignore[arg-type]
         "verify=True, or verify=False": lambda: slmtok.load("tok.json", verify="maybe"),  # type: ignore[arg-type]
         "ids=[279]": lambda: slmtok.prune(tok, ids=279),  # type: ignore[arg-type]
