@@ -16,7 +16,7 @@ from slmtok._torch import to_tensor
 from slmtok.calls import warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
 from slmtok.errors import OptionError, WrongType
-from slmtok.foreign_options import closest, nearest_name
+from slmtok.foreign_options import TRUNCATION_SIDE, closest, nearest_name
 from slmtok.id_arrays import byte_spans
 from slmtok.record_texts import map_call, texts_in, texts_of_rows
 
@@ -138,13 +138,20 @@ def _choice(value: object, choices: tuple[str, ...], option: str) -> str | None:
     return None if found == choices[-1] else found
 
 
+_OF_SIDES = {"padding": "padding=True, padding_side={!r}", "truncation": TRUNCATION_SIDE}
+"""What a side means in the place of another value of these options."""
+
+
 def _one_of(value: object, choices: tuple[str, ...], option: str) -> str:
     if not isinstance(value, str) or value not in choices:
         meant = closest(value, choices) if isinstance(value, str) else None
+        fix = f"{option}={meant!r}" if meant else ", or ".join(f"{option}={each!r}" for each in choices)
+        if isinstance(value, str) and value in _SIDES and option in _OF_SIDES:
+            fix = _OF_SIDES[option].format(value)
         raise OptionError(
             f"{option}={value!r} is unknown",
             limit=f"True, False, {', '.join(choices)}" if option in ("padding", "truncation") else ", ".join(choices),
-            fix=f"{option}={meant!r}" if meant else ", or ".join(f"{option}={each!r}" for each in choices),
+            fix=fix,
             option=option,
         )
     return value
