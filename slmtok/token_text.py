@@ -115,9 +115,9 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
     except FileNotFoundError:
         fix: Message = "check the name"
         if not Path(path).suffix and "/" not in path:
-            tokens = [token for word in path.split(",") if (token := word.strip())] or [path]
-            what, name = "the token" if len(tokens) == 1 else "the tokens", free_name("tokens.txt")
-            written = f"printf '%s\\n' {shlex.join(tokens)} > {name}"
+            words = [word for part in path.split(",") if (word := part.strip())] or [path]
+            what, name = "the token" if len(words) == 1 else "the tokens", free_name("tokens.txt")
+            written = f"printf '%s\\n' {shlex.join(words)} > {name}"
             fix = (f"check the name, or write {what} to a file: {written}, and ", Setting(option, name))
         raise MissingInput(
             f"no file {path!r}",

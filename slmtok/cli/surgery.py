@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli.arguments import OUTPUT_FLAGS, VOCAB_FLAGS, is_packed, refuse_list, value_after, without_options
+from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    VOCAB_FLAGS,
+    is_misspelt,
+    is_packed,
+    refuse_list,
+    value_after,
+    without_options,
+)
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import (
     JSON,
@@ -263,8 +271,11 @@ def extend(
     return _outcome(before, extended.tokenizer, output, rows, {"recut": asdict(changes)})
 
 
+_WORD = re.compile(r"[^\W\d_][^\W_]*")
+
+
 def _refuse_spellings(tokenizer: str, corpus: Sequence[str], output: str) -> None:
-    """Raises `OptionError` for spellings of special tokens in the place of text."""
+    """Raises `OptionError` for spellings of special tokens, and for words alone, in the place of text."""
     spelled = [word for word in corpus if SPELLING.fullmatch(word) and not os.path.exists(word)]  # noqa: PTH110
     if spelled:
         pairs = [f"{role}={text}" for role, text in pairs_meant(spelled).items()]
@@ -274,6 +285,24 @@ def _refuse_spellings(tokenizer: str, corpus: Sequence[str], output: str) -> Non
             fix=shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output]),
             option="corpus",
         )
+    if "--require" not in arguments_of_command() and all(map(_is_word, corpus)):
+        name, texts = free_name("tokens.txt"), _texts_of(tokenizer, "CORPUS")
+        given = (texts if word == corpus[0] else [word] for word in arguments_of_command() if word not in corpus[1:])
+        line = shlex.join(["slmtok", "extend", *(part for words in given for part in words), "--require", name])
+        raise OptionError(
+            f"no file or folder {corpus[0]!r}",
+            where="the working folder",
+            limit="extend learns tokens from text, and those of --require FILE with their parts",
+            fix=f"check the name; for {'a token' if len(corpus) == 1 else 'tokens'}: "
+            f"printf '%s\\n' {shlex.join(corpus)} > {name} && {line}",
+            option="corpus",
+        )
+
+
+def _is_word(word: str) -> bool:
+    """Whether an argument is a word that may be meant as a token, rather than the name of a file or a placeholder."""
+    is_word = _WORD.fullmatch(word) is not None and word != "CORPUS"
+    return is_word and not os.path.exists(word) and not is_misspelt(word)  # noqa: PTH110
 
 
 def _counts_for(

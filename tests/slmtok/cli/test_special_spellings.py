@@ -54,6 +54,21 @@ def test_special_tokens_of_a_new_tokenizer_are_named_in_a_second_command(slmtok,
     assert named.specials.text("user") == "<|user|>" and named.n_vocab == int(line[-3:])
 
 
+def test_a_word_in_the_place_of_the_text_is_required_in_a_file(slmtok, here) -> None:
+    ran = slmtok("extend", "tok.json", "dog", "--vocab", "296", "-o", "new.json")
+    printed, _, line = ran.err.rpartition("  fix:   ")[2].strip().partition(" && ")
+    assert printed == "check the name; for a token: printf '%s\\n' dog > tokens.txt"
+    Path("tokens.txt").write_text("dog\n")
+    assert line == "slmtok extend tok.json CORPUS --vocab 296 -o new.json --require tokens.txt"
+    line = line.replace("CORPUS", "a.txt")
+    ran = slmtok(*shlex.split(line)[1:])
+    assert "fix:   --vocab 297 or more, or require fewer tokens" in ran.err
+    assert slmtok(*shlex.split(line.replace("296", "297"))[1:]).code == 0
+    assert package.load("new.json").token_id(b"dog") is not None
+    (here / "text").mkdir()
+    assert slmtok("extend", "tok.json", "txt", "--vocab", "296", "-o", "n.json").err.endswith(": there is 'text'\n")
+
+
 def test_all_specials_of_a_text_that_has_those_of_another_tokenizer(slmtok, here) -> None:
     Path("b.txt").write_text("the <|endoftext|>")
     ran = slmtok("encode", "b.txt", "-t", "tok.json", "--allow-special", "all")
