@@ -92,10 +92,8 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{name} {thousands}"
     if numbers := pointed_numbers(value):
         return one_of(name, numbers[: 1 if name == "--vocab" else 2], context)
-    if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
-        return f"{name} {whole[1]}"
-    if power := _POWER.fullmatch(value):
-        return f"{name} {int(power[1]) ** int(power[2])}"
+    if (whole := _whole(value)) is not None:
+        return f"{name} {whole}"
     if getattr(param, "multiple", False) and (several := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", several[1]))
     size = ""
@@ -402,6 +400,14 @@ def _tokenizer_changed(name: str, context: click.Context) -> _Changed | None:
     with suppress(SlmtokError):
         return None if given is None else _Changed(given, load(given).n_vocab, context.info_name == "extend")
     return None
+
+
+def _whole(text: str) -> int | None:
+    """The number in `500.0` and in `2^11`; None for other text."""
+    if power := _POWER.fullmatch(text):
+        return int(int(power[1]) ** int(power[2]))
+    found = re.fullmatch(r"(\d+)\.0*", text, re.ASCII)
+    return int(found[1]) if found else None
 
 
 def _thousands(text: str) -> int | None:
