@@ -481,6 +481,14 @@ def pack_meant(args: Sequence[Any], keywords: Mapping[str, Any], options: object
     return call_text("slmtok.pack", [texts, tokenizers[0], output or free_name("data")], rest, options)
 
 
+def pack_each(corpus: object, out: object, keywords: Mapping[str, Any], options: object = None) -> str:
+    """The calls of `pack` for each of the list `tokenizers`, each with a folder of its own."""
+    stem = str(out or "data").replace("{", "{{").replace("}", "}}")
+    folder = Expression(f"f{stem + '-{index}'!r}")
+    call = call_text("slmtok.pack", [corpus, Expression("tok"), folder], keywords, options)
+    return f"[{call} for index, tok in enumerate(tokenizers)]"
+
+
 def _are_paths(values: Iterable[object]) -> bool:
     return all(isinstance(each, (str, os.PathLike)) for each in values)
 

@@ -52,6 +52,8 @@ def check_int(
         is_meant = meant is not None and min <= meant <= max
         if meant is None or not is_meant:
             meant = 0 if name == "threads" else example or (min if min > 1 else 1)
+        if is_meant and isinstance(value, (list, tuple)) and len({*value}) > 1:
+            remark, is_meant = ", and a call for each other value", False
         raise WrongType(
             (_mention(name), f" must be an integer, not {type(value).__name__} {value!r}"),
             fix=(_mention(name, meant), *[remark] * bool(remark and not is_meant)),

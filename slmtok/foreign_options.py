@@ -92,7 +92,9 @@ _OURS: dict[str, str] = {
 """Options with another name and the same values."""
 OUTPUTS = frozenset(["output", *(name for name, ours in _OURS.items() if ours == "output")])
 """Options of other libraries, and of commands, for the file of a result."""
+TRUNCATION_SIDE = "as_hf(tok, truncation_side='left') keeps the end of a text; its calls take truncation=True"
 _FIXES: dict[str, tuple[str, Message]] = {
+    "truncation_side": ("truncation", TRUNCATION_SIDE),
     "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
     "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),
     "return_offsets_mapping": (

@@ -24,19 +24,7 @@ TEXT_SUFFIXES = (
     *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".ids"),
 )
 """Suffixes of files that hold text in a form of their own."""
-_FILE_SUFFIXES = (
-    ".json",
-    ".jsonl",
-    ".txt",
-    ".bin",
-    ".npy",
-    ".model",
-    ".tiktoken",
-    ".safetensors",
-    ".gguf",
-    ".onnx",
-    ".pt",
-)
+_FILE_SUFFIXES = (*BINARY_SUFFIXES, *TEXT_SUFFIXES, ".counts", ".model", ".tiktoken", ".gguf", ".onnx")
 
 
 def free_name(name: str) -> str:

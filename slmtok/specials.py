@@ -446,10 +446,11 @@ _NEXT_PAIR = re.compile(rf",\s*(?={_ROLE.pattern}=.)")
 def pairs_meant(texts: Sequence[str]) -> dict[str, str]:
     """Role to spelling for arguments of which some are no pair `ROLE=SPELLING`: a spelling, a role, or both in turn.
 
-    Several spellings, or pairs, with commas between are one argument; `SPELLING=ROLE` is a pair in the wrong order.
+    Several spellings, or pairs, with commas between are one argument; `SPELLING=ROLE` is a pair in the wrong order. A
+    pair with spaces around its `=` is several arguments.
     """
     pairs: list[tuple[str, str]] = []
-    texts = [part for text in texts for part in divided_pairs(text)]
+    texts = [part for text in _joined_at_sign(texts) for part in divided_pairs(text)]
     rest = enumerate(texts)
     for at, text in rest:
         role, _, spelling = text.partition("=" if "=" in text else ":")
@@ -477,6 +478,19 @@ def pairs_meant(texts: Sequence[str]) -> dict[str, str]:
         found[name] = spelling if role == name or spelling != f"<|{role}|>" else f"<|{name}|>"
         meant[text] = (name, found[name])
     return dict((role, spelling) if role else meant[spelling] for role, spelling in pairs if role or spelling in meant)
+
+
+def _joined_at_sign(texts: Sequence[str]) -> list[str]:
+    """The texts with `user = SPELLING`, `user= SPELLING` and `user =SPELLING` as one each."""
+    joined: list[str] = []
+    for text in texts:
+        role, equals, spelling = (joined[-1] if joined else "").partition("=")
+        is_rest = not spelling and bool(equals) != text.startswith("=") and "=" not in text.removeprefix("=")
+        if _ROLE.fullmatch(role) and is_rest:
+            joined[-1] += text
+        else:
+            joined.append(text)
+    return joined
 
 
 _USUAL_ROLES = {"<s>": "bos", "</s>": "eos", "<|endoftext|>": "eos", "<|end_of_text|>": "eos"}

@@ -11,7 +11,7 @@ import shlex
 from pathlib import Path
 from typing import NoReturn
 
-from slmtok.errors import InvalidText, MissingInput, OptionError, Setting, UnknownId, Unreadable
+from slmtok.errors import InvalidText, Message, MissingInput, OptionError, Setting, UnknownId, Unreadable
 from slmtok.path_arguments import free_name
 
 SPACE = "␣"
@@ -104,6 +104,18 @@ _MAX_FILE_BYTES = 64 << 20
 """Of a list of tokens."""
 
 
+def _no_file_of_tokens(path: str, option: str) -> MissingInput:
+    """The error for a file of tokens that does not exist; the fix writes the tokens that may be meant to one."""
+    fix: Message = "check the name"
+    if not Path(path).suffix and "/" not in path:
+        words = [word for part in path.split(",") if (word := part.strip())] or [path]
+        what, name = "the token" if len(words) == 1 else "the tokens", free_name("tokens.txt")
+        written = f"printf '%s\\n' {shlex.join(words)} > {name}"
+        fix = (f"check the name, or write {what} to a file: {written}, and ", Setting(option, name))
+    where, limit = (Setting(option),), "a file with one token a line"
+    return MissingInput(f"no file {path!r}", where=where, limit=limit, fix=fix, path=path, option=option)
+
+
 def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
     """The tokens of a file, one escaped word a line, without empty lines.
 
@@ -113,17 +125,7 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
         with Path(path).open("rb") as file:
             data = file.read(_MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        fix = "check the name"
-        if not Path(path).suffix and "/" not in path:
-            fix += f", or write the token to a file: printf '%s\\n' {shlex.quote(path)} > tokens.txt"
-        raise MissingInput(
-            f"no file {path!r}",
-            where=(Setting(option),),
-            limit="a file with one token a line",
-            fix=fix,
-            path=path,
-            option=option,
-        ) from None
+        raise _no_file_of_tokens(path, option) from None
     except OSError as error:
         raise Unreadable(
             f"cannot read {path!r}: {error.strerror}", where=(Setting(option),), fix="name a readable file", path=path

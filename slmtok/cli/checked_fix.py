@@ -164,11 +164,13 @@ def _without_blamed(error: Any, given: Sequence[str], program: Program) -> list[
 
 def _without_one(given: Sequence[str], program: Program) -> str | None:
     """The sound command line without an argument that names no file, which is said, or without the only other one."""
+    from slmtok.cli.files import names_tokenizer
+
     command = _command(given, program)
     lines = without_one(given, command) if command else ()
     sound = [(words, word) for words, word in lines if _fault(words, given, program) is None]
     for words, word in sound:
-        if not os.path.exists(word):  # noqa: PTH110
+        if not os.path.exists(word) and not names_tokenizer(word):  # noqa: PTH110
             return f"{shlex.join([program.name, *words])}; there is no file or folder {word!r}"
     return shlex.join([program.name, *sound[0][0]]) if len(sound) == 1 else None
 

@@ -14,6 +14,8 @@ from slmtok import atomic
 from slmtok.cli import reports
 from slmtok.cli.arguments import OUTPUT_FLAGS, is_packed, is_text_file, value_after, without_options
 from slmtok.cli.files import (
+    COUNTS_FILE,
+    check_content,
     check_is_file,
     check_output,
     dry_run_outcome,
@@ -114,7 +116,7 @@ def count(
     digests, corpus_profile = DocDigests() if doc_digests else None, CorpusProfile()
     beside = [output + ".digests"] if doc_digests else []
     check_is_file(output)
-    check_output(output, *beside, inputs=files, force=force or dry_run)
+    check_output(output, *beside, inputs=files, force=force or dry_run, content=COUNTS_FILE)
     if dry_run:
         return dry_run_outcome(files, options, output)
     expected = {} if ray else {"count": known_size(files, options)}
@@ -166,6 +168,7 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
     if output in found and not allow_duplicate:
         _refuse_repeated(found)
     _refuse_output(found, output)
+    check_content(output, COUNTS_FILE)
     shared = overlap(found)
     if shared.inside is not None and not allow_duplicate:
         part, other = shared.inside

@@ -182,7 +182,7 @@ def _without_extra(extra: str, context: click.Context) -> str:
     if sentence := _with_quotes(context):
         return sentence
     is_input = os.path.isfile(extra) or not (os.path.exists(extra) or "--on" in arguments_of(context))  # noqa: PTH110, PTH113
-    if _takes_text_on(command) and is_input:
+    if _takes_text_on(command) and (is_input or names_tokenizer(extra)):
         return _named_by_on(extra, context)
     taken = " ".join(str(param.metavar) for param in positional_params(command))
     return f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"
@@ -260,7 +260,13 @@ def _named_by_on(extra: str, context: click.Context) -> str:
         return line_without([extra], context, "--on", extra) if fix.startswith("use ") else fix
     where = context.command_path
     if sum("TOK" in str(param.metavar) for param in context.command.params) > 1:
-        return f"leave one out: {where} compares two tokenizers; slmtok eval and slmtok show take several"
+        words = list(dict.fromkeys(positional(context)))
+        if len(words) == 2:
+            return line_without(positional(context), context, *words)
+        if all(map(names_tokenizer, words)):
+            on = value_after(["--on"], arguments_of(context)) or "TEXT"
+            return f"{shlex.join(['slmtok', 'eval', *words, '--on', on])} compares several; {where} compares two"
+        return f"leave one out: {where} compares two tokenizers"
     return f"leave one out: {where} takes one tokenizer, and packed data have theirs"
 
 

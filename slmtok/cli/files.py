@@ -123,6 +123,7 @@ class Content(NamedTuple):
 PAGE = Content("a page, which is HTML", (".html", ".htm"))
 JSON = Content("JSON", (".json",), (*BINARY_SUFFIXES, *TEXT_SUFFIXES))
 SAFETENSORS = Content("safetensors", (".losses", ".safetensors"), (*BINARY_SUFFIXES, *TEXT_SUFFIXES))
+COUNTS_FILE = Content("counts, which are binary", (".counts",), (*BINARY_SUFFIXES, *TEXT_SUFFIXES))
 PLAIN_TEXT = Content("text", (".txt",), BINARY_SUFFIXES)
 
 
@@ -137,7 +138,7 @@ def check_content(output: str | None, content: Content | None, option: str = "ou
     suffix = path.suffix.lower()
     if suffix in content.suffixes or (content.refused is not None and suffix not in content.refused):
         return
-    usual, flag = content.suffixes[0], "-o" if option == "output" else f"--{option}"
+    usual, flag = content.suffixes[0], "-o" if option == "output" else f"--{option.replace('_', '-')}"
     stem, others = path.with_suffix(""), {*(content.refused or ())} - {*content.suffixes}
     while stem.suffix.lower() in others:  # Such as `.jsonl.gz`.
         stem = stem.with_suffix("")

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli.arguments import OUTPUT_FLAGS, VOCAB_FLAGS, is_packed, refuse_list, value_after, without_options
+from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    VOCAB_FLAGS,
+    is_misspelt,
+    is_packed,
+    refuse_list,
+    value_after,
+    without_options,
+)
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import (
     JSON,
@@ -160,6 +168,28 @@ def _texts_of(tokenizer: str, placeholder: str) -> list[str]:
     return [placeholder]
 
 
+_SPECIAL_FLAGS = ("--special", "--specials", "--special-tokens")
+"""Options of train and of other tools for special tokens."""
+
+
+def _then_named(name: str) -> Habit:
+    """For special tokens in the command `name`: the line without them, and the command that spells them."""
+
+    def remedy(value: str | None, arguments: Sequence[str]) -> str:
+        divided = (word.split("=", 1) if word.partition("=")[0] in _SPECIAL_FLAGS else [word] for word in arguments)
+        parts = [part for each in divided for part in each]
+        given = [part for before, part in pairwise(["", *parts]) if before in _SPECIAL_FLAGS]
+        words, output = without_options(parts, _SPECIAL_FLAGS), value_after(OUTPUT_FLAGS, parts)
+        if output is None:
+            output = free_name("new.json")
+            words += ["-o", output]
+        pairs = [f"{role}={text}" for role, text in pairs_meant(given).items()] or ["ROLE=SPELLING"]
+        named = ["slmtok", "set-special", output, *pairs, "-o", free_name("with-special.json")]
+        return f"{shlex.join(['slmtok', name, *words])} && {shlex.join(named)}"
+
+    return remedy
+
+
 def _size(value: str | None, arguments: Sequence[str]) -> str:
     """The option of a size that stands alone, the first of several; nothing for another argument."""
     if not (value and value.isdecimal()):
@@ -169,7 +199,8 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
 
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
-         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500"), **_in_place("slice", "small.json")})  # fmt: skip
+         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500"),
+                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("slice")), **_in_place("slice", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
         help="Number of ids in all, at most that of the tokenizer.")  # fmt: skip
@@ -223,7 +254,8 @@ _NEW_TOKENS = ("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num
 
 
 @command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json",
-         habits={**dict.fromkeys(_NEW_TOKENS, _added), **_in_place("extend", "larger.json")})  # fmt: skip
+         habits={**dict.fromkeys(_NEW_TOKENS, _added),
+                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("extend")), **_in_place("extend", "larger.json")})  # fmt: skip
 @tokenizer_argument()
 @corpus_argument
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -258,8 +290,11 @@ def extend(
     return _outcome(before, extended.tokenizer, tokenizer, output, rows, {"recut": asdict(changes)})
 
 
+_WORD = re.compile(r"[^\W\d_][^\W_]*")
+
+
 def _refuse_spellings(tokenizer: str, corpus: Sequence[str], output: str) -> None:
-    """Raises `OptionError` for spellings of special tokens in the place of text."""
+    """Raises `OptionError` for spellings of special tokens, and for words alone, in the place of text."""
     spelled = [word for word in corpus if SPELLING.fullmatch(word) and not os.path.exists(word)]  # noqa: PTH110
     if spelled:
         pairs = [f"{role}={text}" for role, text in pairs_meant(spelled).items()]
@@ -269,6 +304,24 @@ def _refuse_spellings(tokenizer: str, corpus: Sequence[str], output: str) -> Non
             fix=shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output]),
             option="corpus",
         )
+    if "--require" not in arguments_of_command() and all(map(_is_word, corpus)):
+        name, texts = free_name("tokens.txt"), _texts_of(tokenizer, "CORPUS")
+        given = (texts if word == corpus[0] else [word] for word in arguments_of_command() if word not in corpus[1:])
+        line = shlex.join(["slmtok", "extend", *(part for words in given for part in words), "--require", name])
+        raise OptionError(
+            f"no file or folder {corpus[0]!r}",
+            where="the working folder",
+            limit="extend learns tokens from text, and those of --require FILE with their parts",
+            fix=f"check the name; for {'a token' if len(corpus) == 1 else 'tokens'}: "
+            f"printf '%s\\n' {shlex.join(corpus)} > {name} && {line}",
+            option="corpus",
+        )
+
+
+def _is_word(word: str) -> bool:
+    """Whether an argument is a word that may be meant as a token, rather than the name of a file or a placeholder."""
+    is_word = _WORD.fullmatch(word) is not None and word != "CORPUS"
+    return is_word and not os.path.exists(word) and not is_misspelt(word)  # noqa: PTH110
 
 
 def _counts_for(
@@ -324,7 +377,8 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
          habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
-                 **dict.fromkeys(_SIZE_FLAGS, _kept), **_in_place("prune", "small.json")})  # fmt: skip
+                 **dict.fromkeys(_SIZE_FLAGS, _kept),
+                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("prune")), **_in_place("prune", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,

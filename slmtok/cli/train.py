@@ -31,9 +31,11 @@ from slmtok.cli.arguments import (
     with_output_named,
 )
 from slmtok.cli.files import (
+    COUNTS_FILE,
     JSON,
     STDIO,
     are_counts,
+    check_content,
     check_output,
     corpus_files,
     dry_run_outcome,
@@ -241,6 +243,7 @@ class TrainJob:
                 fact, fix = f"--save-counts {self.save_counts} is also the output", "name another --save-counts"
                 raise OptionError(fact, fix=fix, option="save_counts")
             atomic.check_outputs(self.save_counts, inputs=inputs, force=True, option="save_counts")
+            check_content(self.save_counts, COUNTS_FILE, "save_counts")
         beside = [*self.outputs[1:], *self.locks, *([self.save_counts] if self.save_counts else [])]
         check_output(self.outputs[0], *beside, inputs=inputs, force=force, content=JSON)
         return files, has_counts

@@ -46,6 +46,12 @@ _EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)(, not )?|>= ([1-9]\d*)")
 _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 """Several numbers where one is taken."""
 
+_POWER = re.compile(r"(2|10)(?:\^|\*\*)([1-9]|[1-3]\d)", re.ASCII)
+"""A power such as `2^11`."""
+
+_NO_LIMIT = re.compile(r"none|null|no|off|false|never|unlimited|no.?limit|inf(?:inity)?|-1", re.IGNORECASE)
+"""How other tools spell that a number has no limit."""
+
 _PAIR = re.compile(r"takes (\S+=\S+), not ")
 
 _NAME = re.compile(r"(?!\d)[^=,]+")
@@ -86,8 +92,8 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{name} {thousands}"
     if numbers := pointed_numbers(value):
         return one_of(name, numbers[: 1 if name == "--vocab" else 2], context)
-    if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
-        return f"{name} {whole[1]}"
+    if (whole := _whole(value)) is not None:
+        return f"{name} {whole}"
     if getattr(param, "multiple", False) and (several := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", several[1]))
     size = ""
@@ -103,6 +109,8 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
     defaults = (getattr(param, "default", None), getattr(param, "show_default", None))
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
+    if default and _NO_LIMIT.fullmatch(value) and "0 is no limit" in str(getattr(param, "help", None)):
+        return f"{name} 0, which is no limit" + f"; without it {default}" * (default != "0")
     if default and name.startswith("--"):
         return f"{name} {default}, as without it" + (f"; at least {found[3]}" if found else "")
     if found and isinstance(described := defaults[1], str):
@@ -392,6 +400,14 @@ def _tokenizer_changed(name: str, context: click.Context) -> _Changed | None:
     with suppress(SlmtokError):
         return None if given is None else _Changed(given, load(given).n_vocab, context.info_name == "extend")
     return None
+
+
+def _whole(text: str) -> int | None:
+    """The number in `500.0` and in `2^11`; None for other text."""
+    if power := _POWER.fullmatch(text):
+        return int(int(power[1]) ** int(power[2]))
+    found = re.fullmatch(r"(\d+)\.0*", text, re.ASCII)
+    return int(found[1]) if found else None
 
 
 def _thousands(text: str) -> int | None:

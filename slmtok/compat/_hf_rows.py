@@ -16,7 +16,7 @@ from slmtok._torch import to_tensor
 from slmtok.calls import warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
 from slmtok.errors import OptionError, Setting, WrongType, python_naming
-from slmtok.foreign_options import EXAMPLE_LENGTH, closest, hf_options, nearest_name
+from slmtok.foreign_options import EXAMPLE_LENGTH, TRUNCATION_SIDE, closest, hf_options, nearest_name
 from slmtok.id_arrays import byte_spans
 from slmtok.record_texts import map_call, texts_in, texts_of_rows
 
@@ -146,6 +146,8 @@ def _one_of(value: object, choices: tuple[str, ...], option: str, max_length: in
         meant = {option: close} if close else hf_options(given, several=True)
         settings = [Setting(each, to) for each, to in meant.items() if each not in given or to is not given[each]]
         fix = ", ".join(map(python_naming, settings)) or ", or ".join(f"{option}={each!r}" for each in choices)
+        if option == "truncation" and value == "left":
+            fix = TRUNCATION_SIDE
         raise OptionError(
             f"{option}={value!r} is unknown",
             limit=f"True, False, {', '.join(choices)}" if option in ("padding", "truncation") else ", ".join(choices),

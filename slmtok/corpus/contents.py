@@ -13,7 +13,7 @@ import re
 import shlex
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from glob import escape
 from itertools import chain
@@ -69,7 +69,7 @@ from slmtok.file_content import (
 )
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file, run_of
 from slmtok.files import MAX_FILE_BYTES, free_name, read_file
-from slmtok.options import ReadOptions
+from slmtok.options import ReadOptions, option_specs
 from slmtok.record_texts import text_in
 
 UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8, "zero byte": b"\0"}
@@ -371,21 +371,44 @@ def _own_file(path: str, named: Collection[str], options: ReadOptions) -> Option
     if (run := run_of(path)) and _is_below(f"{run}/any", named):
         # Its tables and tensors are no text either.
         glob = f"{Path(run).name}/**"
-    fix = _FIXES.get(kind, "name the text")
+    fix: Message = _FIXES.get(kind, "name the text")
     if kind in _PACKED and (texts := packed_texts(Path(path).parent)):
-        fix += f": {shlex.join(texts)}"
+        fix = (f"{fix}: {shlex.join(texts)}", *_packed_with(Path(path).parent, options))
     return _no_corpus(path, file_kinds.NAMES[kind], None if is_meant else glob, fix)
 
 
 def packed_texts(folder: Path) -> list[str]:
     """The files whose text was packed into a folder; none where its manifest names none that exist."""
     try:
-        sources = json.loads(read_file(str(folder / "manifest.json"), MAX_FILE_BYTES["manifest"]))["plan"]["sources"]
-        names = [str(each["name"]) for each in sources]
+        names = [str(each["name"]) for each in _plan_of(folder)["sources"]]
     except (SlmtokError, ValueError, LookupError, TypeError, RecursionError):
         return []
     is_short = len(names) <= _MAX_NAMED_TEXTS
     return names if is_short and all(os.path.isfile(name) for name in names) else []  # noqa: PTH113
+
+
+def _plan_of(folder: Path) -> Any:
+    """The plan in the manifest of packed data. Raises what reading raises, `ValueError`, `LookupError`, `TypeError`."""
+    return json.loads(read_file(str(folder / "manifest.json"), MAX_FILE_BYTES["manifest"]))["plan"]
+
+
+def _packed_with(folder: Path, options: ReadOptions) -> Iterator[str | Setting]:
+    """The options with which a folder was packed, as they stand behind its text: those that the call takes, and leaves
+    at their defaults.
+    """
+    with suppress(SlmtokError, ValueError, LookupError, TypeError, RecursionError):
+        recorded = _plan_of(folder)["options"]
+        frame = {role: False for role in ("bos", "eos") if role not in recorded["frame"]}
+        recorded = {**recorded, **recorded["read"], **frame}
+        before = ", with "
+        for name, _, spec in option_specs(type(options)):
+            value = recorded.get(spec.key or name, spec.default)
+            value = tuple(value) if isinstance(value, list) else value
+            # --exclude left files out that are not among the texts.
+            if name != "exclude" and value != spec.default and getattr(options, name) == spec.default:
+                yield before
+                yield Setting(name, value)
+                before = ", "
 
 
 def _no_corpus(path: str, what: str, glob: str | None, fix: Message = "name the text") -> OptionError:

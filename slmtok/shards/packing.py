@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import Expression, argument_text, call_text, explains_calls, pack_meant
+from slmtok.calls import Expression, argument_text, call_text, explains_calls, pack_each, pack_meant
 from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.content_notes import content_notes
@@ -176,6 +176,10 @@ def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: d
     limit, fix = "slmtok.pack(corpus, tokenizer, out)", pack_meant(given, keywords, kept)
     for other in (corpus, *given[2:]):
         refuse_swapped(tokenizer, other, limit, fix or "name texts and output by paths")
+    if isinstance(tokenizer, (list, tuple)) and tokenizer and all(isinstance(each, Tokenizer) for each in tokenizer):
+        each = pack_each(corpus, out, keywords, options)
+        limit = "one tokenizer a call; tokenizers is the list that you gave"
+        raise WrongType(f"tokenizer is a list of {len(tokenizer)}, not a Tokenizer", limit=limit, fix=each)
     try:
         check_tokenizer(tokenizer)
     except WrongType as error:

@@ -18,7 +18,16 @@ import numpy as np
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
 from slmtok.checks import U64, are_texts, check_int, refuse_masked
-from slmtok.errors import InvalidTokens, Message, OptionError, Setting, VocabularyTooSmall, WrongType, value_text
+from slmtok.errors import (
+    InvalidTokens,
+    Message,
+    OptionError,
+    RequiredTooMany,
+    Setting,
+    VocabularyTooSmall,
+    WrongType,
+    value_text,
+)
 from slmtok.option_values import size_meant
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.path_arguments import inputs_and_output
@@ -202,7 +211,13 @@ def extend_counts(
     _check_own(tokenizer.vocabulary)
     require_text(counts)
     options = replace(options, scheme=tokenizer.scheme, tie_break=tokenizer.options.get("ties", "rank"))
-    larger, learned = learn_more(tokenizer, counts, options, progress)
+    try:
+        larger, learned = learn_more(tokenizer, counts, options, progress)
+    except RequiredTooMany as error:
+        needed, available = (int(str(error.fields[name])) for name in ("needed", "available"))
+        error.limit = (Setting("vocab_size"), f", which counts the {tokenizer.n_vocab} present ids too")
+        error.fix = (Setting("vocab_size", options.n_vocab - available + needed), " or more, or require fewer tokens")
+        raise
     return Extended(larger, learned, compare_segmentation(tokenizer, larger, counts))
 
 

@@ -12,7 +12,8 @@ from pasting import pasted
 
 import slmtok
 from slmtok.compat import as_hf
-from slmtok.errors import MissingInput, SlmtokError, UnknownName, UnknownSpecial, WrongType
+from slmtok.errors import MissingInput, SlmtokError, UnknownName, UnknownOption, UnknownSpecial, WrongType
+from slmtok.foreign_options import TRUNCATION_SIDE
 from slmtok.formats.export import export
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
@@ -31,11 +32,15 @@ def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
 def test_a_misspelt_value_is_answered_with_the_nearest(tok: slmtok.Tokenizer) -> None:
     calls: dict[str, Any] = {
         "padding='max_length'": lambda: as_hf(tok)("a cat", max_length=4, padding="max_lenght"),
+        "padding=True, padding_side='left'": lambda: as_hf(tok)(["a cat"], padding="left"),
+        TRUNCATION_SIDE: lambda: as_hf(tok)(["a cat"], truncation="left", max_length=4),
         "padding_side='left'": lambda: as_hf(tok, padding_side="lft"),
         "errors='strict'": lambda: tok.decode([272], errors="strct"),
         "return_tensors='pt'": lambda: tok.encode("hi", return_tensors="pytorch"),  # type: ignore[call-overload]
         "return_tensors='np', or return_tensors='pt'": lambda: as_hf(tok)("hi", return_tensors="jax"),
         "document='line'": lambda: slmtok.train("a.txt", vocab_size=280, document="lines"),
+        "vocab_size=300, and a call for each other value": lambda: slmtok.train("a.txt", vocab_size=[280, 300]),  # type: ignore[arg-type]
+        "max_docs=3": lambda: slmtok.train("a.txt", vocab_size=280, max_docs=[3]),  # type: ignore[arg-type]
         "verify=False": lambda: slmtok.load("tok.json", verify="no"),  # type: ignore[arg-type]
         "verify=True, or verify=False": lambda: slmtok.load("tok.json", verify="maybe"),  # type: ignore[arg-type]
         "ids=[279]": lambda: slmtok.prune(tok, ids=279),  # type: ignore[arg-type]
@@ -46,6 +51,17 @@ def test_a_misspelt_value_is_answered_with_the_nearest(tok: slmtok.Tokenizer) ->
         with pytest.raises(SlmtokError) as caught:
             call()
         assert caught.value.fix == fix
+
+
+def test_the_side_of_truncation_is_a_setting_of_the_object(tok: slmtok.Tokenizer) -> None:
+    call: Any = as_hf(tok)
+    for given in ({"truncation_side": "left"}, {"truncation_side": "left", "truncation": True, "max_length": 4}):
+        for method in (call, call.encode):
+            with pytest.raises(UnknownOption) as caught:
+                method("the cat sat on the mat", **given)
+            assert caught.value.fix == TRUNCATION_SIDE
+    sided = eval(TRUNCATION_SIDE.partition(" keeps ")[0], {"as_hf": as_hf, "tok": tok})
+    assert sided.decode(sided.encode("a cat", truncation=True, max_length=4), skip_special_tokens=True).endswith("t")
 
 
 def test_the_output_before_the_counts_that_are_merged(tok: slmtok.Tokenizer) -> None:

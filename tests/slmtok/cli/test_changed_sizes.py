@@ -51,6 +51,22 @@ def test_a_size_suits_the_tokenizer(slmtok, here, line, value, fix) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("train a.txt --vocab 2^11", "--vocab 2048"),
+        ("train a.txt --vocab 290 --max-docs 10**3", "--max-docs 1000"),
+        ("train a.txt --vocab 290 --max-token-length None", "--max-token-bytes 0, which is no limit; without it 64"),
+        ("train a.txt --vocab 290 --max-token-chars none", "--max-token-chars 0, which is no limit"),
+    ],
+)
+def test_powers_and_no_limit(slmtok, here, line, fix) -> None:
+    ran = slmtok(*line.split(), "-o", "new.json")
+    assert (ran.code, ran.err.splitlines()[-1]) == (2, f"  fix:   {fix}")
+    at = line.rindex(" --")
+    assert slmtok(*line[:at].split(), *fix.partition(",")[0].split(), "-o", "new.json", "--allow-smaller").code == 0
+
+
+@pytest.mark.parametrize(
     ("options", "fix"),
     [
         ("--keep 280", "leave --keep out, or name a text by --unused-on in place of --ids"),

@@ -19,14 +19,13 @@ def here(slmtok) -> Path:
     Path("docs.jsonl").write_text("".join(f"{json.dumps({'text': f'{SENTENCE} {at}'})}\n" for at in range(40)))
     assert slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json", "-q").code == 0
     assert slmtok("pack", "docs.jsonl", "-t", "tok.json", "-o", "data", "--val", "none", "-q").code == 0
+    assert slmtok("count", "a.txt", "-o", "a.counts", "-q").code == 0
     return Path()
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "count a.txt -o docs.jsonl",
-        "count a.txt -o tok.json",
         "exposure data --below 100 -o tok.json",
         "encode a.txt -t tok.json -o other.json",
     ],
@@ -44,6 +43,10 @@ def test_an_output_of_another_kind_is_kept(slmtok, here: Path, line: str) -> Non
         ("exposure data", "-o rare.csv"),
         ("train a.txt --vocab 280", "-o docs.jsonl"),
         ("slice tok.json --vocab 280", "-o small.txt"),
+        ("count a.txt", "-o counts.csv"),
+        ("count a.txt", "-o docs.jsonl"),
+        ("count a.txt", "-o tok.json"),
+        ("merge a.counts", "-o all.json"),
         ("vocab tok.json --metadata", "-o vocab.txt"),
         ("vocab tok.json", "-o vocab.png"),
         ("decode data", "-o corpus.npy"),
@@ -57,6 +60,18 @@ def test_an_output_under_the_name_of_another_kind_of_file(slmtok, here: Path, li
     assert ran.code == 2 and f"error: -o '{output[3:]}' would hold " in ran.err
     assert slmtok(*shlex.split(line), *fix_of(ran).split()).code == 0
     assert slmtok(*shlex.split(line), "-o", "new.of-no-kind").code in (0, 2 * (line == "view tok.json"))
+
+
+def test_counts_beside_a_tokenizer_under_the_name_of_another_kind(slmtok, here: Path) -> None:
+    line = "train a.txt --vocab 280 -o new.json --save-counts"
+    ran = slmtok(*line.split(), "new.csv")
+    assert ran.code == 2 and "error: --save-counts 'new.csv' would hold counts, which are binary, not .csv\n" in ran.err
+    assert slmtok(*line.removesuffix(" --save-counts").split(), *fix_of(ran).split()).code == 0
+
+
+def test_a_folder_under_the_name_of_a_table(slmtok, here: Path) -> None:
+    ran = slmtok("pack", "a.txt", "-t", "tok.json", "-o", "packed.csv")
+    assert ran.code == 2 and "error: -o 'packed.csv' is the name of a file" in ran.err and fix_of(ran) == "-o packed"
 
 
 @pytest.mark.parametrize("line", ["train a.txt --vocab 280 -o x.json", "slice tok.json --vocab 280 -o x.json"])

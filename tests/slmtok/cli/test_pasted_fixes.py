@@ -437,11 +437,14 @@ def test_a_text_or_a_token_as_the_file_of_required_tokens(slmtok, here: Path) ->
     line = ["train", "a.txt", "--vocab", "290", "-o", "new.json", "--require"]
     ran = slmtok(*line, "a.txt")
     assert "limit: tokens of one piece each, such as a word" in ran.err and "is part of the corpus" in fix_of(ran)
-    fix = fix_of(slmtok(*line, "cat"))
-    assert fix == "check the name, or write the token to a file: printf '%s\\n' cat > tokens.txt"
-    subprocess.run(["bash", "-c", fix.partition(": ")[2]], check=True)
-    assert slmtok(*line, "tokens.txt").code == 0
-    assert package.load("new.json").token_id(b"cat") is not None
+    for given, what, name in (("cat", "the token", "tokens.txt"), ("cat, sat", "the tokens", "tokens-2.txt")):
+        fix = fix_of(slmtok(*line, given))
+        written, _, option = fix.removeprefix(f"check the name, or write {what} to a file: ").rpartition(", and ")
+        assert written.startswith("printf ") and option == f"--require {name}"
+        subprocess.run(["bash", "-c", written], check=True)
+        assert slmtok(*line, name, "--force").code == 0
+        tok = package.load("new.json")
+        assert all(tok.token_id(word.encode()) is not None for word in given.split(", "))
 
 
 def test_all_wrong_ids_of_a_list_are_named(slmtok, here: Path) -> None:

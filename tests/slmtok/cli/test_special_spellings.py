@@ -28,6 +28,8 @@ def here(slmtok, tmp_path: Path) -> Path:
         (["user = <|user|>"], ["user=<|user|>"]),
         (["user =<|user|>", "tool = <|tool|>"], ["user=<|user|>", "tool=<|tool|>"]),
         (["user = "], ["user=<|user|>"]),
+        (["user", "=", "<|user|>"], ["user=<|user|>"]),
+        (["user=", "<|user|>", "tool", "=<|tool|>"], ["user=<|user|>", "tool=<|tool|>"]),
     ],
 )
 def test_spaces_around_the_sign_are_no_part_of_role_and_spelling(slmtok, here, given, meant) -> None:
@@ -38,6 +40,33 @@ def test_spaces_around_the_sign_are_no_part_of_role_and_spelling(slmtok, here, g
     ran = slmtok(*shlex.split(line)[1:])
     assert (ran.code, ran.err) == (0, "")
     assert package.load("chat.json").specials.text("user") == "<|user|>"
+
+
+@pytest.mark.parametrize("line", ["extend tok.json a.txt --vocab 296", "slice tok.json --vocab 280"])
+@pytest.mark.parametrize("special", ["--special user=<|user|>", "--special-tokens=<|user|>"])
+def test_special_tokens_of_a_new_tokenizer_are_named_in_a_second_command(slmtok, here, line, special) -> None:
+    Path("new.json").write_text("")
+    ran = slmtok(*line.split(), *special.split(), "-o", "new.json", "--force")
+    first, _, second = ran.err.rpartition("  fix:   ")[2].strip().partition(" && ")
+    assert ran.code == 2 and first == f"slmtok {line} -o new.json --force"
+    assert slmtok(*shlex.split(first)[1:]).code == slmtok(*shlex.split(second)[1:]).code == 0
+    named = package.load("with-special.json")
+    assert named.specials.text("user") == "<|user|>" and named.n_vocab == int(line[-3:])
+
+
+def test_a_word_in_the_place_of_the_text_is_required_in_a_file(slmtok, here) -> None:
+    ran = slmtok("extend", "tok.json", "dog", "--vocab", "296", "-o", "new.json")
+    printed, _, line = ran.err.rpartition("  fix:   ")[2].strip().partition(" && ")
+    assert printed == "check the name; for a token: printf '%s\\n' dog > tokens.txt"
+    Path("tokens.txt").write_text("dog\n")
+    assert line == "slmtok extend tok.json CORPUS --vocab 296 -o new.json --require tokens.txt"
+    line = line.replace("CORPUS", "a.txt")
+    ran = slmtok(*shlex.split(line)[1:])
+    assert "fix:   --vocab 297 or more, or require fewer tokens" in ran.err
+    assert slmtok(*shlex.split(line.replace("296", "297"))[1:]).code == 0
+    assert package.load("new.json").token_id(b"dog") is not None
+    (here / "text").mkdir()
+    assert slmtok("extend", "tok.json", "txt", "--vocab", "296", "-o", "n.json").err.endswith(": there is 'text'\n")
 
 
 def test_all_specials_of_a_text_that_has_those_of_another_tokenizer(slmtok, here) -> None:

@@ -111,7 +111,12 @@ CASES = {
     "vocab tok.json --search the": (2, "fix:   use --grep the\n"),
     "count a.txt --encoding undefined -o x": (2, "error: --encoding undefined is not an encoding of text\n"),
     "merge a.counts ./a.counts -o a.counts --force": (2, "fix:   slmtok merge a.counts ./a.counts -o a-2.counts\n"),
-    "diff tok.json cut.json tok.json": (2, "compares two tokenizers; slmtok eval and slmtok show take several\n"),
+    "diff tok.json cut.json tok.json": (2, "fix:   slmtok diff tok.json cut.json\n"),
+    "diff tok.json cut.json tiktoken:gpt2": (
+        2,
+        "fix:   slmtok eval tok.json cut.json tiktoken:gpt2 --on TEXT compares",
+    ),
+    "diff tok.json cut.json tiktoken:gpt2 --on a.txt": (2, " eval tok.json cut.json tiktoken:gpt2 --on a.txt compares"),
     "vocab tok.json --grep *ing": (2, "fix:   --grep 'ing$'; --grep '\\*ing' for these characters themselves\n"),
     "prune tok.json --ids r.jsonl -o x": (1, "fix:   name a file with one id a line; slmtok vocab tok.json lists the"),
     "export tok.json --output-format gguf -o x": (2, "which converters to and from gguf know; slmtok has no gguf\n"),

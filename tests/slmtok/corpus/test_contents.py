@@ -463,6 +463,17 @@ def test_packed_data_name_the_text_that_was_packed(tmp_path: Path, monkeypatch: 
     slmtok.pack(["a.txt", "b c.txt"], tok, "data", val="none")
     with pytest.raises(OptionError, match=r"fix:   name the text that was packed: a\.txt 'b c\.txt'$"):
         slmtok.count("data")
+    options = {"separator": "\n", "val": "none", "eos": False}
+    slmtok.pack(["a.txt", "b c.txt"], tok, "cut", **options)
+    named = "name the text that was packed: a.txt 'b c.txt', with separator='\\n'"
+    for call, fix in (
+        (lambda: slmtok.count("cut"), named),
+        (lambda: slmtok.pack("cut", tok, "new"), f"{named}, eos=False, val='none'"),
+        (lambda: slmtok.pack("cut", tok, "new", val="tail:10%"), f"{named}, eos=False"),
+    ):
+        with pytest.raises(OptionError) as caught:
+            call()
+        assert caught.value.fix == fix
     Path("a.txt").unlink()
     with pytest.raises(OptionError, match=r"fix:   name the text that was packed$"):
         slmtok.count("data")

@@ -122,7 +122,7 @@ def test_what_cannot_be_extended(counts, texts):
     with pytest.raises(OptionError):
         slmtok.extend(byte, slmtok.count(slmtok.Texts(texts), scheme="byte"), vocab_size=500)
     word = slmtok.train(slmtok.Texts(texts), vocab_size=300, scheme="word")
-    with pytest.raises(RequiredTooMany):
+    with pytest.raises(RequiredTooMany, match=r"fix:   vocab_size=302 or more, or require fewer tokens$"):
         slmtok.extend(word, slmtok.count(slmtok.Texts(texts), scheme="word"), vocab_size=301, require=["abc", "def"])
 
 
