@@ -172,7 +172,7 @@ _SPECIAL_FLAGS = ("--special", "--specials", "--special-tokens")
 """Options of train and of other tools for special tokens."""
 
 
-def _then_named(name: str) -> Habit:
+def _then_named(name: str) -> dict[str, Habit]:
     """For special tokens in the command `name`: the line without them, and the command that spells them."""
 
     def remedy(value: str | None, arguments: Sequence[str]) -> str:
@@ -187,7 +187,7 @@ def _then_named(name: str) -> Habit:
         named = ["slmtok", "set-special", output, *pairs, "-o", free_name("with-special.json")]
         return f"{shlex.join(['slmtok', name, *words])} && {shlex.join(named)}"
 
-    return remedy
+    return dict.fromkeys(_SPECIAL_FLAGS, remedy)
 
 
 def _size(value: str | None, arguments: Sequence[str]) -> str:
@@ -200,7 +200,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
          habits={EXTRA: _size, "--keep": instead("--vocab {}", "500"),
-                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("slice")), **_in_place("slice", "small.json")})  # fmt: skip
+                 **_then_named("slice"), **_in_place("slice", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
         help="Number of ids in all, at most that of the tokenizer.")  # fmt: skip
@@ -255,7 +255,7 @@ _NEW_TOKENS = ("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num
 
 @command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json",
          habits={**dict.fromkeys(_NEW_TOKENS, _added),
-                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("extend")), **_in_place("extend", "larger.json")})  # fmt: skip
+                 **_then_named("extend"), **_in_place("extend", "larger.json")})  # fmt: skip
 @tokenizer_argument()
 @corpus_argument
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -378,7 +378,7 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
          habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
                  **dict.fromkeys(_SIZE_FLAGS, _kept),
-                 **dict.fromkeys(_SPECIAL_FLAGS, _then_named("prune")), **_in_place("prune", "small.json")})  # fmt: skip
+                 **_then_named("prune"), **_in_place("prune", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,
