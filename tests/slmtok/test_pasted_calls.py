@@ -84,7 +84,7 @@ def test_swapped_arguments(tok: slmtok.Tokenizer) -> None:
     swapped: Any = tok
     fix, packed = pasted(lambda: slmtok.pack(swapped, "a.txt", "out", val="none"), WrongType, tok=tok)  # type: ignore[arg-type]
     assert fix == "slmtok.pack('a.txt', tok, 'out', val='none')" and packed.files
-    toks = [tok, slmtok.slice(tok, 270)]
+    toks = [tok, slmtok.slice(tok, 275)]
     fix, folders = pasted(lambda: slmtok.pack("a.txt", toks, "each", val="none"), WrongType, tokenizers=toks)  # type: ignore[arg-type]
     assert fix.startswith("[slmtok.pack('a.txt', tok, f'each-{index}', val='none') for ") and len(folders) == 2
     assert Path("each-0/manifest.json").is_file() and Path("each-1/manifest.json").is_file()
