@@ -21,7 +21,7 @@ from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_op
 from slmmodel.cli.run_argument import data_here, without
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
 from slmmodel.cli.train_habits import SETTING_HABITS
-from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections, read_yaml
+from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, model_options, preset_sections, read_yaml
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.models.presets import PRESETS
 from slmmodel.run_entries import CONFIG
@@ -67,6 +67,14 @@ def _refuse_without_check(ctx: click.Context, param: click.Parameter, file: str 
     if file in PRESETS and not has_preset and not Path(file).exists():
         fix = f"{shlex.join(['slm', 'config', '--preset', file, *others])} > run.yaml"
         raise OptionError(f"{file!r} is a preset, not a file", limit=limit, fix=fix, option="preset")
+    if file in OPTIONS or file in model_options():
+        line = shlex.join(["slm", "config", *others])
+        raise OptionError(
+            f"{file!r} is a setting, not a file",
+            limit=f"--set {file}=VALUE sets it",
+            fix=f"{line} | grep -w {file.rpartition('.')[2]}",
+            option="file",
+        )
     # A file that exists is probably to be checked or completed, another one to be written.
     fix = f"{shlex.join(['slm', 'config', *others])} > {shlex.quote(file)}"
     if Path(file).exists():

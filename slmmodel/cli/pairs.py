@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from slmmodel.cli.options import SAMPLES, opening_options, run_argument, run_as_
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import STDIN
 from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
@@ -31,7 +33,19 @@ class Pair(NamedTuple):
     group: str
 
 
-@command("pairs", example="slm pairs run blimp.jsonl --by linguistics_term", habits=run_as_argument("pairs"))
+def _two_sentences(value: str | None, arguments: Sequence[str]) -> str:
+    """For a pair of sentences in the place of its file: the command that reads them from stdin, the good one first."""
+    run = next(filter(is_run, arguments), "RUN")
+    texts = [word for word in arguments if " " in word and not word.startswith("-") and not os.path.exists(word)]  # noqa: PTH110
+    if value not in texts or len(texts) != 2:
+        return ""
+    line = json.dumps({"sentence_good": texts[0], "sentence_bad": texts[1]}, ensure_ascii=False)
+    rest = [word for word in arguments if word not in (run, *texts)]
+    return f"printf '%s\\n' {shlex.quote(line)} | {shlex.join(['slm', 'pairs', run, '-', *rest])}"
+
+
+@command("pairs", example="slm pairs run blimp.jsonl --by linguistics_term",
+         habits={**run_as_argument("pairs"), EXTRA: _two_sentences})  # fmt: skip
 @run_argument
 @argument("file", metavar="FILE", help="JSON lines with two sentences each, as in BLiMP; - is stdin.")
 @option("--good", metavar="KEY", default="sentence_good", help="Field of the sentence that should be likelier.")

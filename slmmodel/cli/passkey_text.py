@@ -6,11 +6,14 @@ evaluation and of training are disjoint.
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -22,7 +25,7 @@ from slmmodel.data_config import DataSource
 from slmmodel.errors import Argument, InvalidConfig, InvalidInput, unknown_name
 from slmmodel.json_files import FaultError
 from slmmodel.sizes import ceil_div
-from slmtok.files import read_limited
+from slmtok.files import free_name, read_limited
 from slmtok.specials import has_lone_surrogate
 
 KEY = "{key}"
@@ -68,6 +71,8 @@ def load_template(path: str) -> Template:
     """A YAML file with some of `intro`, `filler`, `needle`, `question`, `answer`. Raises `InvalidConfig`."""
     from slmmodel.yaml_files import parse
 
+    if " " in path and not os.path.exists(path):  # noqa: PTH110  (a name of any length is fine)
+        _refuse_sentence(path)
     try:
         found = parse(read_limited(path, "metadata"))
     except FaultError as fault:
@@ -87,6 +92,20 @@ def load_template(path: str) -> Template:
                 fact, where=path, fix="write the character itself, or its escape of eight digits: \\U0001F600"
             )
     return Template(**found)
+
+
+def _refuse_sentence(text: str) -> NoReturn:
+    """Raises `InvalidConfig` for a sentence in the place of a file, which is the needle where it has a number."""
+    needle, file = re.sub(r"\{\w*\}", KEY, text), shlex.quote(free_name("template.yaml"))
+    name = "needle" if KEY in needle else "filler"
+    written = f"printf '%s\\n' {shlex.quote(f'{name}: {json.dumps(needle, ensure_ascii=False)}')} > {file}"
+    raise InvalidConfig(
+        f"{text!r} is a text, not a file",
+        where="the template of the passkey task",
+        limit=f"a file of NAME: TEXT lines; names: {', '.join(field.name for field in fields(Template))}",
+        fix=(f"{written}, and ", Argument("template", file)),
+        option="template",
+    )
 
 
 class Task(NamedTuple):

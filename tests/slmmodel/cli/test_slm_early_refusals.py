@@ -347,3 +347,27 @@ def test_a_fix_names_the_only_data_and_a_run_of_the_folder(slm, here):
     assert fix_of(slm("eval", code=2)) == "slm eval run"
     shutil.copytree("data", "data2")
     assert fix_of(slm("train", "run.yaml", code=2)).startswith("slm train DATA --config run.yaml")
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        (["config", "optim.lr"], "slm config | grep -w lr"),
+        (["config", "model.n_layers", "--data", "data"], "slm config --data data | grep -w n_layers"),
+        (
+            ["pairs", "run", "It sits.", "It sit.", "--batch-size", "2"],
+            """printf '%s\\n' '{"sentence_good": "It sits.", "sentence_bad": "It sit."}' | """
+            "slm pairs run - --batch-size 2",
+        ),
+        (
+            ["passkey", "run", "--template", "It is {number}."],
+            """printf '%s\\n' 'needle: "It is {key}."' > template.yaml, and --template template.yaml""",
+        ),
+        (
+            ["passkey", "run", "--template", "The grass is green."],
+            """printf '%s\\n' 'filler: "The grass is green."' > template.yaml, and --template template.yaml""",
+        ),
+    ],
+)
+def test_a_text_or_a_setting_in_the_place_of_a_file(slm, here, line, fix):
+    assert fix_of(slm(*line, code=2)) == fix
