@@ -37,7 +37,8 @@ def _exit(error: BaseException) -> NoReturn:
     try:
         code = error.code if isinstance(error, SystemExit) else None
         if not isinstance(error, SystemExit):
-            sys.excepthook(type(error), error, error.__traceback__)
+            # A hook of another library may wait for threads that this process lacks.
+            sys.__excepthook__(type(error), error, error.__traceback__)
         elif code is None or isinstance(code, int):
             status = (code or 0) & 0xFF
         else:

@@ -177,8 +177,13 @@ def fail() -> None:
     ("leave", "code"), [(exit_with(7), 7), (exit_with("a reason"), 1), (fail, 1), (lambda: None, 0)]
 )
 def test_a_child_that_a_callback_forks_ends_there(
-    tmp_path: Path, call: Callable[..., None], leave: Callable[[], None], code: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[..., None],
+    leave: Callable[[], None],
+    code: int,
 ) -> None:
+    monkeypatch.setattr(sys, "excepthook", lambda *_: os._exit(98))
     (tmp_path / "corpus.txt").write_text(f"{TEXT}\n" * 9)
     tok = slmtok.train(tmp_path / "corpus.txt", vocab_size=300, min_count=1, allow_smaller=True)
     tok.save(tmp_path / "tok.json")
