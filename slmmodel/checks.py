@@ -12,9 +12,9 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
-from inspect import signature
 from pathlib import Path
 
+from slmmodel.callbacks import unlike_function
 from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType, unwritten
 from slmmodel.sizes import parse_count, parse_share
 
@@ -204,23 +204,8 @@ def check_type(name: str, value: object, kind: type, fix: str) -> None:
 
 def check_report(name: str, report: object, arguments: str) -> None:
     """Raises `WrongType` unless the argument is None or a function that takes these arguments."""
-    if report is not None and (kind := _unlike_function(report, arguments)):
+    if report is not None and (kind := unlike_function(report, arguments)):
         raise WrongType(f"{name} must be a function of ({arguments}), not {kind}", fix=f"{name}=print")
-
-
-def _unlike_function(given: object, arguments: str) -> str | None:
-    """What an object is instead of a function of these arguments, `one of (done)`; None for such a function."""
-    if not callable(given):
-        return type(given).__name__
-    try:
-        taken = signature(given)
-    except (TypeError, ValueError):
-        return None  # some functions in C have no signature
-    try:
-        taken.bind(*arguments.split(", "))
-    except TypeError:
-        return f"one of ({', '.join(taken.parameters)})"
-    return None
 
 
 _NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")

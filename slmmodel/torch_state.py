@@ -58,8 +58,11 @@ _PROCESS_STATES = (
     _ProcessState(torch.backends.cuda.math_sdp_enabled, torch.backends.cuda.enable_math_sdp, True),
     _ProcessState(torch.backends.cuda.cudnn_sdp_enabled, torch.backends.cuda.enable_cudnn_sdp, True),
     # What is "none" reads as the precision of a wider setting, so the wider ones come first.
-    *(_fp32_precision(backend, "all") for backend in ("generic", *_MATMUL_BACKENDS) if _MATMUL_BACKENDS),
-    *(_fp32_precision(backend, "rnn") for backend in _MATMUL_BACKENDS if backend == "mkldnn"),
+    *(
+        _fp32_precision(*names)
+        for names in (("generic", "all"), ("mkldnn", "all"), ("cuda", "all"), ("mkldnn", "rnn"))
+        if _MATMUL_BACKENDS
+    ),
     _ProcessState(_matmul_precision, _set_matmul_precision, ("highest", ["none"] * len(_MATMUL_BACKENDS))),
 )
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
+from inspect import Parameter, signature
 from typing import Any, NoReturn
 
 
@@ -48,3 +49,25 @@ def _exit(error: BaseException) -> NoReturn:
                 stream.flush()
     finally:
         os._exit(status)
+
+
+def unlike_function(given: object, arguments: str) -> str | None:
+    """What an object is instead of a function of these arguments, `one of (done, total)`; None for such a function."""
+    if not callable(given):
+        return type(given).__name__
+    try:
+        taken = signature(given)
+    except (TypeError, ValueError):
+        return None  # some functions in C have no signature
+    try:
+        taken.bind(*arguments.split(", "))
+    except TypeError:
+        return f"one of ({', '.join(map(brief_parameter, taken.parameters.values()))})"
+    return None
+
+
+def brief_parameter(parameter: Parameter) -> str:
+    """A parameter as it is given: `corpus`, `bos=`, `**keywords`."""
+    if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+        return str(parameter).partition(":")[0]
+    return parameter.name + ("" if parameter.default is Parameter.empty else "=")

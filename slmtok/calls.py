@@ -15,7 +15,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from slmtok.callbacks import ends_forked_child
+from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
@@ -163,26 +163,11 @@ def _checked_reports(function: Callable[..., Any], keywords: Mapping[str, Any]) 
     reports = {}
     for name in _REPORTS.keys() & keywords.keys() & signature(function).parameters.keys():
         given, arguments = keywords[name], _REPORTS[name]
-        if given is not None and (kind := _unlike_function(given, arguments)) is not None:
+        if given is not None and (kind := unlike_function(given, arguments)) is not None:
             fact = f"{name} must be a function of ({arguments}), not {kind}"
             raise WrongType(fact, fix=f"{name}=lambda {arguments}: print({arguments})", option=name)
         reports[name] = None if given is None else ends_forked_child(given)
     return reports
-
-
-def _unlike_function(given: object, arguments: str) -> str | None:
-    """What an object is instead of a function of these arguments, `one of (done, total)`; None for such a function."""
-    if not callable(given):
-        return type(given).__name__
-    try:
-        taken = signature(given)
-    except (TypeError, ValueError):
-        return None  # some functions in C have no signature
-    try:
-        taken.bind(*arguments.split(", "))
-    except TypeError:
-        return f"one of ({', '.join(map(_brief, taken.parameters.values()))})"
-    return None
 
 
 def wrong_call(
@@ -227,7 +212,7 @@ def wrong_call(
             errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=option))
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
-    limit = f"{name}({', '.join(map(_brief, parameters))})"
+    limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
     if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
     is_merge = name == "merge_counts" and missing == ["out"]
@@ -625,10 +610,3 @@ def _takes_value(takes: Callable[..., object], option: str, value: object) -> bo
     except TypeError:
         return True
     return True
-
-
-def _brief(parameter: Parameter) -> str:
-    """A parameter as it is given: `corpus`, `bos=`, `**keywords`."""
-    if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
-        return str(parameter).partition(":")[0]
-    return parameter.name + ("" if parameter.default is Parameter.empty else "=")

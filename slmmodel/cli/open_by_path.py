@@ -346,7 +346,7 @@ def refuse_wrong_check(check: str | None, named_run: str | None, wanted: str, re
 
 
 def result_to_check(result: str, command: str) -> dict[str, Habit]:
-    """What --check without a file means: a `result` of the run, of those that `command` writes."""
+    """What --check without a file means: the file `result` of the run, which `command` writes."""
 
     def fix(_: str | None, arguments: Sequence[str]) -> str:
         run = next(filter(is_run, arguments), None) or run_here()

@@ -32,7 +32,7 @@ _FOLDERS = "[0-9a-f]" * 32
 class CachedStream(DocumentStream):
     """A stream whose ranges are kept below `folder`, up to `limit` bytes of all files there.
 
-    `key` names everything that decides the documents and their ids. `note` is told why nothing more is kept.
+    `key` identifies the documents and their ids. `note` is called with the reason why nothing more is kept.
     """
 
     def __init__(

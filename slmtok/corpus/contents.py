@@ -393,8 +393,9 @@ def _plan_of(folder: Path) -> Any:
 
 
 def _packed_with(folder: Path, options: ReadOptions) -> Iterator[str | Setting]:
-    """The options with which a folder was packed, as they stand behind its text: those that the call takes, and leaves
-    at their defaults.
+    """The options with which a folder was packed, as they stand behind its text.
+
+    Options that the call lacks, or sets itself, are left out.
     """
     with suppress(SlmtokError, ValueError, LookupError, TypeError, RecursionError):
         recorded = _plan_of(folder)["options"]
