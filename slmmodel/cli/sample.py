@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -46,7 +47,7 @@ from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_methods import METHODS, chosen_method
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
-from slmtok.cli.arguments import lines_for_each
+from slmtok.cli.arguments import lines_for_each, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, arguments_of_command, command, instead, is_given, option
 from slmtok.cli.output import Outcome, counted, printable, settings, shown, write_text
@@ -364,11 +365,21 @@ def _listed(ids: Sequence[int]) -> str:
     return "".join(f"{id} " for id in ids)
 
 
+def _scored(_: str | None, arguments: Sequence[str]) -> str:
+    """The command that measures perplexity, of the text before the token if one is given."""
+    run = next(filter(is_run, arguments), "RUN")
+    places = [word for before, word in pairwise(["", *arguments]) if "-" not in (before[:1], word[:1])]
+    text = value_after(["--prompt"], arguments) or next((word for word in places if word != run), None)
+    scores = ["slm", "eval", run]
+    return shlex.join(scores) if text is None else f"printf %s {shlex.quote(text)} | {shlex.join(scores)} --on -"
+
+
 _LOGPROBS_HABITS = {
     EXTRA: one_text("logprobs"),
     **run_as_argument("logprobs"),
     **_PROMPT_HABITS,
     **dict.fromkeys(("--n", "-n", "--k", "--top-k", "--top-logprobs", "--logprobs"), instead("--top {}", "10")),
+    **dict.fromkeys(("--ppl", "--perplexity"), _scored),
 }
 
 

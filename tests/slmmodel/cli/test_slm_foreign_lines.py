@@ -56,6 +56,13 @@ def test_nothing_that_another_tool_continues(slm, here):
     assert advice in slm("train", "data", "-o", "new", "--resume", "none", code=2).err
 
 
+def test_perplexity_is_measured_by_another_command(slm, here):
+    for words in ("run once --ppl", "run --prompt once --perplexity"):
+        fix = slm("logprobs", *words.split(), code=2).err.partition("  fix:   ")[2]
+        assert fix == "printf %s once | slm eval run --on -\n"
+    assert slm("logprobs", "run", "--ppl", code=2).err.endswith("  fix:   slm eval run\n")
+
+
 SAMPLES = {
     "sample -m run -p once -n 5": "slm sample run -p once --max-new 5",
     "sample -m run -p once -n 5 -s 3 --temp 0.5": "slm sample run -p once --max-new 5 --seed 3 --temperature 0.5",
