@@ -23,8 +23,9 @@ import click
 
 from slmtok.cli import errors, streams, system_errors
 from slmtok.cli.arguments import options_by_flag
-from slmtok.cli.checked_fix import Program, check_fix
+from slmtok.cli.checked_fix import check_fix
 from slmtok.cli.errors import ErrorPolicy
+from slmtok.cli.line_checks import Program
 from slmtok.cli.output import (
     DONE,
     FAILED,
@@ -169,8 +170,9 @@ class App(NamedTuple):
             raise errors.usage_error(error, f"{self.name} {_name(arguments)}") from error
 
     @property
-    def _program(self) -> Program:
-        return Program(self.name, self.commands, self.command, self.parse)
+    def program(self) -> Program:
+        """This application, for checks of its command lines."""
+        return Program(self.name, self.commands, self.command, self.parse, self._refusal)
 
     def parse(self, arguments: Sequence[str]) -> click.Context:
         """The context of a command line, parsed and not run."""
@@ -197,7 +199,7 @@ class App(NamedTuple):
                     error.fix = shlex.join([self.name, *quoted])
                 error = refusal or error
         with suppress(Exception):
-            check_fix(error, self._program, arguments, *([self.other._program] if self.other else []))
+            check_fix(error, self.program, arguments, *([self.other.program] if self.other else []))
         flags = self._flags(name)
         if not self.reports(errors.error_text(error, flags)):
             return self.policy.exit_status(error)

@@ -7,29 +7,25 @@ line that is sound and differs from the given one in the way of writing a word t
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
     lacks_text,
-    other_than_text,
-    parameter_name,
     placeholder_words,
     positional,
     positional_params,
-    stands_for_path,
-    text_values,
 )
-from slmtok.cli.errors import EXTRA_ARGUMENT, QUOTED, error_text
+from slmtok.cli.errors import EXTRA_ARGUMENT, QUOTED
+from slmtok.cli.line_checks import Program, fault_of
 from slmtok.cli.repairs import (
     divided,
     read_as_argument,
@@ -39,20 +35,7 @@ from slmtok.cli.repairs import (
     without_one,
     without_quotes,
 )
-from slmtok.file_kinds import COUNTS, kind_of_file
 from slmtok.files import free_name
-
-
-class Program(NamedTuple):
-    """A program whose command lines can be checked."""
-
-    name: str
-    commands: Collection[str]
-    command: Callable[[str], click.Command]
-    """Imports a command."""
-    parse: Callable[[Sequence[str]], click.Context]
-    """Parses the words of a command line without running the command; raises the error that a user would meet."""
-
 
 _SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
 """In several commands, or in prose behind one."""
@@ -60,8 +43,6 @@ _WRITTEN = re.compile(r" > ([^\s;,'\"]+)")
 """A file that gets the stdout of a command."""
 _REPEATED = re.compile(r"(--\S+) is given \d+ times")
 """The fault of an option with one value that is given several times."""
-_TRAINING = ("train", "extend")
-"""Commands whose corpus may be counts."""
 _REPAIRS = (with_dashes, with_equals, with_flags)
 _ANSWERED = {"help", "--help", "-h", "--version", "-V"}
 """Words of a line that prints something while it is parsed."""
@@ -109,7 +90,9 @@ def _check_line(error: Any, line: str, program: Program, given: Sequence[str], *
     if near := next(_near_lines(given, program), None) or _as_argument(given, program, is_only=not _says_little(line)):
         error.fix = shlex.join([program.name, *near])
         return
-    if line.endswith("--help") and (known := _without_unknown(error, given, program)):
+    if line == f"{program.name} {given[0]} --help" and (
+        known := _without_unknown(error.fields.get("option"), given, program)
+    ):
         error.fix = shlex.join([program.name, *known])
         error.limit = f"{program.name} {known[0]} has no such option: {line} lists its options"
         return
@@ -132,7 +115,7 @@ def _near_lines(given: Sequence[str], program: Program) -> Iterator[list[str]]:
     lines += [line for repair in _REPAIRS for line in repair(given, command)] if command else ()
     if command is None or not any("TEXT" in placeholder_words(param) for param in positional_params(command)):
         lines += divided(given)
-    return (words for words in lines if _command(words, program) and _fault(words, words, program) is None)
+    return (words for words in lines if _command(words, program) and fault_of(words, words, program) is None)
 
 
 def _command(words: Sequence[str], program: Program) -> click.Command | None:
@@ -158,7 +141,7 @@ def _without_blamed(error: Any, given: Sequence[str], program: Program) -> list[
     if path not in given or not (has_placeholder and os.path.exists(path)):  # noqa: PTH110
         return None
     rest = [word for word in given if word != path]
-    is_sound = _command(rest, program) is not None and _fault(rest, given, program) is None
+    is_sound = _command(rest, program) is not None and fault_of(rest, given, program) is None
     return rest if is_sound and positional(program.parse(rest)) else None
 
 
@@ -168,7 +151,7 @@ def _without_one(given: Sequence[str], program: Program) -> str | None:
 
     command = _command(given, program)
     lines = without_one(given, command) if command else ()
-    sound = [(words, word) for words, word in lines if _fault(words, given, program) is None]
+    sound = [(words, word) for words, word in lines if fault_of(words, given, program) is None]
     for words, word in sound:
         if not os.path.exists(word) and not names_tokenizer(word):  # noqa: PTH110
             return f"{shlex.join([program.name, *words])}; there is no file or folder {word!r}"
@@ -184,19 +167,34 @@ def _absent_both(given: Sequence[str], program: Program) -> str | None:
     return f"name one that exists: there is no file or folder {', and none '.join(map(repr, words))}"
 
 
-def _without_unknown(error: Any, given: Sequence[str], program: Program) -> list[str] | None:
-    """The sound command line without the option that an error names, which the command does not have.
+def _without_unknown(option: object, given: Sequence[str], program: Program) -> list[str] | None:
+    """The sound command line without an option that the command does not have, and without others of that kind.
 
-    None where the word behind it may be its value, and where the rest writes a file that no word names.
+    None where the word behind it may be its value or an argument, and where that may name the file that is written.
     """
-    at = next((at for at, word in enumerate(given) if word == error.fields.get("option")), None)
+    at = next((at for at, word in enumerate(given) if word.partition("=")[0] == option), None)
     if at is None or _command(given, program) is None:
         return None
-    rest, without_value = ([*given[:at], *given[end:]] for end in (at + 1, at + 2))
-    has_value = at + 1 < len(given) and _fault(without_value, given, program) is None
-    if has_value or _fault(rest, given, program) is not None:
-        return None
-    return rest if _names_output(program.parse(rest)) else None
+    value = given[at].partition("=")[2] or "".join(given[at + 1 : at + 2])
+    ends = (at + 1,) if "=" in given[at] or value.startswith("-") else (at + 1, at + 2)
+    lines = [[*given[:at], *given[end:]] for end in ends if end <= len(given)]
+    sound = [line for line in lines if fault_of(line, given, program) is None]
+    if len(sound) == 1:
+        is_input = value not in sound[0] and os.path.exists(value)  # noqa: PTH110
+        writes_unnamed = _FILE_NAME.fullmatch(value) is not None and not _names_output(program.parse(sound[0]))
+        return None if is_input or writes_unnamed else sound[0]
+    others = [] if sound else [(line, program.refusal(line)) for line in lines]
+    found = [
+        rest
+        for line, error in others
+        if str(getattr(error, "fix", "")) == f"{program.name} {line[0]} --help"
+        and (rest := _without_unknown(getattr(error, "fields", {}).get("option"), line, program))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+_FILE_NAME = re.compile(r".*(?:/|\.[A-Za-z]\w*)[^/]*")
+"""A value that may name a file to write."""
 
 
 def _names_output(context: click.Context) -> bool:
@@ -210,7 +208,7 @@ def _as_argument(given: Sequence[str], program: Program, *, is_only: bool = Fals
     command = _command(given, program)
     lines = read_as_argument(given, command) if command else ()
     for words in lines:
-        if _fault(words, given, program) is None and (not is_only or len(positional(program.parse(words))) == 1):
+        if fault_of(words, given, program) is None and (not is_only or len(positional(program.parse(words))) == 1):
             return words
     return None
 
@@ -220,7 +218,7 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
     line = error.fix
     # A word may name several files, as in `--input=a.txt,b.txt`.
     parts = [*given, *(part for word in given for part in re.split("[=,]", word))]
-    fault = _fault(words, parts, program)
+    fault = fault_of(words, parts, program)
     kept = _once(words, _REPEATED.match(fault or ""))
     extra = EXTRA_ARGUMENT.match(fault or "")
     is_prose = extra is not None and extra[1] not in parts
@@ -229,7 +227,7 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
     blamed = error.fields.get("path")
     without_blamed = [word for word in kept if word != blamed]
     for meant in (kept, _with_output(kept, parts, program), _as_argument(given, program), without_blamed):
-        if meant and _fault(meant, parts, program) is None:
+        if meant and fault_of(meant, parts, program) is None:
             error.fix = shlex.join([program.name, *meant])
             return
     if fault is None:
@@ -238,7 +236,7 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
         error.fix = rest
         return
     if kept != words:
-        line, fault = shlex.join([program.name, *kept]), _fault(kept, parts, program)
+        line, fault = shlex.join([program.name, *kept]), fault_of(kept, parts, program)
     # Behind the line, the shell would run it, and the prose as well.
     error.fix = f"besides, {fault}; with that mended: {line}"
 
@@ -251,67 +249,6 @@ def _words(line: str) -> list[str] | None:
         words = shlex.split(line)[1:]
         return None if not _ANSWERED.isdisjoint(words) else words
     return None
-
-
-def _fault(words: Sequence[str], given: Sequence[str], program: Program) -> str | None:
-    """What is wrong with a command line; None where nothing was found."""
-    from slmtok.cli.options import Command
-
-    try:
-        context = program.parse(words)
-        if isinstance(context.command, Command):
-            context.command.with_objects(context.params)
-    except click.MissingParameter as error:
-        return f"{parameter_name(error.param)} is missing"
-    except click.BadParameter as error:
-        return f"{parameter_name(error.param)} {error.message}"
-    except click.ClickException as error:
-        return error.message[:1].lower() + error.message[1:].rstrip(".")
-    except click.exceptions.Exit:
-        return None
-    except Exception as error:
-        fault = error_text(error).splitlines()[0] if hasattr(error, "fact") else str(error)
-        stand_in = any(word.isupper() and word not in given and repr(word) in fault for word in words)
-        return None if stand_in else fault
-    # Other words are prose behind the line, or stand for what is to be named.
-    absent = next((value for value in _absent(context) if value in given), None)
-    return next(_misfits(context), None) if absent is None else f"there is no file or folder {absent!r}"
-
-
-def _misfits(context: click.Context) -> Iterator[str]:
-    """What is wrong with inputs that exist and are of another kind than the command reads."""
-    from slmtok.cli.files import names_tokenizer
-
-    for param, value in text_values(context):
-        words = {*placeholder_words(param)}
-        if not stands_for_path(param) or not os.path.exists(value):  # noqa: PTH110
-            continue
-        kind = kind_of_file(value)
-        if words == {"COUNTS"} and os.path.isfile(value) and kind != COUNTS:  # noqa: PTH113
-            yield f"{value!r} is not a counts file"
-        if words == {"TOK"} and not os.path.isdir(value) and not names_tokenizer(value):  # noqa: PTH112
-            yield f"{value!r} is not a tokenizer"
-        if not words <= {"CORPUS", "TEXT", "COUNTS"}:
-            continue
-        name = other_than_text(value)
-        takes_counts = "COUNTS" in words or context.info_name in _TRAINING
-        if name and not (kind == COUNTS and takes_counts):
-            yield f"{value!r} is {name}, not text"
-
-
-def _absent(context: click.Context) -> Iterator[str]:
-    """The arguments that stand for an input and name none. The line may have placeholders."""
-    from slmtok.cli.files import names_tokenizer
-
-    for param, value in text_values(context):
-        if not isinstance(param, click.Argument) or not stands_for_path(param):
-            continue
-        words = placeholder_words(param)
-        is_other = value in ("-", *words) or ":" in value or value.isupper() or glob.has_magic(value)
-        if "TEXT" in words or "PRESET" in words or "NEW" in words or is_other:
-            continue
-        if not os.path.exists(value) and not names_tokenizer(value):  # noqa: PTH110
-            yield value
 
 
 def _with_output(words: Sequence[str], given: Sequence[str], program: Program) -> list[str]:

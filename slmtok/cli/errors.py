@@ -46,6 +46,7 @@ from slmtok.cli.arguments import (
     with_tokenizer_first,
     without_options,
 )
+from slmtok.cli.options_elsewhere import remedy_elsewhere
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, flag_naming, printable, styled
 from slmtok.errors import OptionError, SlmtokError, render, suggestion
 from slmtok.path_arguments import is_glob
@@ -317,13 +318,10 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fix = f"use -t {shlex.quote(value)}"
     elif name.endswith("format") and value == "json" and "--json" in known:
         fix = _as_json(typed, context)
-    elif not (bare or (meant and meant.startswith(name))) and (others := _commands_with(name, context)):
-        more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
-        listed = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
-        given = name if value is None or all(others.values()) else f"{name} {shlex.quote(value)}"
-        ours = ", ".join(option for option in known if name[:2] == "--" and option.endswith(name[1:]))
-        has = f"; {where} has {ours}" if ours else ""
-        fix = f"leave out {given}: {name} belongs to {listed}{more}{has}"
+    elif not (bare or (meant and meant.startswith(name))) and (
+        elsewhere := remedy_elsewhere(fact, name, value, context)
+    ):
+        fact, fix = elsewhere
     elif isinstance(command, click.Group) and not meant and name != "-v":
         fact, fix = f"{name!r} stands before the command", _behind_command(name, command, context)
     else:
@@ -614,16 +612,6 @@ def _file_in(folder: str, command: click.Command) -> str:
     return f"use -o {shlex.quote(os.path.join(folder, example))}{made}"  # noqa: PTH118
 
 
-def _commands_with(name: str, context: click.Context) -> dict[str, bool]:
-    """The other commands of the program that have an option of this name, and whether it is without a value there."""
-    parent = context.parent
-    if parent is None or not isinstance(parent.command, click.Group):
-        return {}
-    loaded = ((each, parent.command.get_command(parent, each)) for each in parent.command.list_commands(parent))
-    options = ((each, options_by_flag(command).get(name)) for each, command in loaded if command)
-    return {f"{parent.command_path} {each}": option.is_flag for each, option in options if option}
-
-
 def _with_one_dash(letter: str, known: Sequence[str], arguments: Sequence[str]) -> str | None:
     """The argument that is a long option with one dash, such as `-vocab`, which click reads as `-v -o ...`."""
     words = (argument.partition("=")[0] for argument in arguments)
@@ -776,9 +764,6 @@ def _only_tokenizer(context: click.Context) -> list[str]:
     found = [each for each in positional(context) if names_tokenizer(each)]
     return found if len(found) == 1 else []
 
-
-_MAX_SHOWN_COMMANDS = 5
-"""Commands with an option that a fix lists."""
 
 WHOLE = "whole"
 """Key of the habit that writes the command line for its arguments, where options of another tool were replaced."""

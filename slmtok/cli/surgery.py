@@ -143,16 +143,17 @@ def _load_own(tokenizer: str, corpus: Sequence[str], size: int | None, output: s
 
 
 def _in_place(command: str, output: str) -> dict[str, Habit]:
-    """Options of other tools that change a file itself: here the command line with a new file as its output."""
+    """Options of other tools that change a file itself, or only try to: here, the output is a new file."""
 
     def fix(_: str | None, arguments: Sequence[str]) -> str:
         given = [word for word in arguments if word.replace("_", "-") not in _IN_PLACE]
         is_named = value_after(OUTPUT_FLAGS, given) is not None
         return shlex.join(["slmtok", command, *given, *([] if is_named else ["-o", free_name(output)])])
 
-    return dict.fromkeys(_IN_PLACE, fix)
+    return {**dict.fromkeys(_IN_PLACE, fix), "--dry-run": instead(_NO_DRY_RUN)}
 
 
+_NO_DRY_RUN = "leave it out: only the file of -o is written, and no tokenizer is changed; the result is printed"
 _IN_PLACE = ("--in-place", "--inplace", "-i")
 
 

@@ -570,7 +570,32 @@ _MAX_LOCKS = 4
 """Locks that a fix names."""
 
 
-@command("reproduce", example="slmtok reproduce tok.lock --corpus corpus/")
+def _of_other_size(size: str | None, arguments: Sequence[str]) -> str:
+    """The command that makes the tokenizer of a lock smaller or larger, with what else the lock says of it."""
+    from slmtok.files import free_name
+    from slmtok.training.lock import load_lock
+
+    path = next((word for word in arguments if word.endswith(".lock")), None)
+    if path is None or size is None or not size.isdecimal():
+        return _SIZE_OF_LOCK
+    try:
+        lock = load_lock(path)
+    except SlmtokError:
+        return _SIZE_OF_LOCK
+    locked = lock.content["tokenizer"]
+    is_smaller, tokenizer = int(size) <= locked["n_vocab"], str(lock.sibling(locked["file"]))
+    words = ["slice", tokenizer] if is_smaller else ["extend", tokenizer, *(lock.texts or ["CORPUS"])]
+    return shlex.join(["slmtok", *words, "--vocab", size, "-o", free_name("tok.json")])
+
+
+_SIZE_OF_LOCK = "leave it out: the lock has the size"
+
+
+@command(
+    "reproduce",
+    example="slmtok reproduce tok.lock --corpus corpus/",
+    habits=dict.fromkeys(VOCAB_FLAGS, _of_other_size),
+)
 @argument("lock", metavar="LOCK", help="The lock that slmtok train wrote beside a tokenizer.")
 @option("--corpus", metavar="DIR", help="The folder of the files in the lock, if they were moved.")
 @option("--counts", metavar="FILE", multiple=True, help="Use these counts instead of text. Repeat for several.")

@@ -204,6 +204,10 @@ def test_quotes_and_files_in_a_wrong_place(slmtok, here, words, fix):
     {
         "diff -u tok.json other.json": "slmtok diff tok.json other.json",
         "diff tok.json other.json --side-by-side": "slmtok diff tok.json other.json",
+        "encode a.txt --foo 5 -t tok.json": "slmtok encode a.txt -t tok.json",
+        "encode a.txt --foo=5 -t tok.json": "slmtok encode a.txt -t tok.json",
+        "encode a.txt --foo 5 -t tok.json --bar 3": "slmtok encode a.txt -t tok.json",
+        "report tok.json other.json --title x": "slmtok report tok.json other.json",
         "train -x a.txt --vocab 280 -o t.json": "slmtok train a.txt --vocab 280 -o t.json",
     }.items(),
 )
@@ -222,7 +226,6 @@ def test_an_option_that_no_command_has_is_left_out_which_is_said(slmtok, here, l
         # The word behind the option may be its value.
         "info -x tok.json other.json",
         "eval tok.json -u other.json --on a.txt",
-        "encode a.txt --foo 5 -t tok.json",
         # all.counts would be written, which no word names.
         "count -l a.txt",
     ],

@@ -154,11 +154,11 @@ MESSAGES = {
     "train a.txt --vocab 300 --out x": (2, "fix:   use --output x\n"),
     "count a.txt --vocab 300 -o x": (
         2,
-        "fix:   leave out --vocab 300: --vocab belongs to slmtok train, slmtok slice, slmtok extend\n",
+        "fix:   slmtok train a.txt --vocab 300 -o x\n",
     ),
     "encode a.txt -t tok.json --count": (2, "fix:   slmtok eval tok.json --on a.txt\n"),
     "prune tok.json --on a.txt -o x": (2, "fix:   use --unused-on a.txt\n"),
-    "info tok.json --on a.txt": (2, "fix:   leave out --on a.txt: --on belongs to "),
+    "info tok.json --on a.txt": (2, "fix:   slmtok info tok.json\n"),
 }
 
 

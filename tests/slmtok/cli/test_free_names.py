@@ -119,7 +119,7 @@ def test_a_free_name_leaves_the_options_of_a_fix_as_they_are(slmtok) -> None:
 
     Path("a.txt").write_text("kept")
     error = OptionError("x", fix=("sort b.txt > a.txt, and name a.txt, with ", Setting("text_key", "T"), ", or a.txt"))
-    checked_fix.check_fix(error, APP._program, ["count"])
+    checked_fix.check_fix(error, APP.program, ["count"])
     assert error.parts["fix"] == (
         "sort b.txt > a-2.txt, and name a-2.txt, with ",
         Setting("text_key", "T"),

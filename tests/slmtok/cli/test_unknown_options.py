@@ -65,7 +65,7 @@ def test_all_unknown_options_are_named_at_once(slmtok, here) -> None:
     assert fact.endswith("--limit, --shuffle, --recursive; slmtok train has nothing for --recursive")
     assert fix == shlex.join(["slmtok", *train, "--max-docs", "2"])
     fact, fix = error_of(slmtok, *train, "--foo", "3", "--bar=4")
-    assert fact == "error: unknown options: --foo, --bar" and fix == "slmtok train --help"
+    assert fact == "error: unknown options: --foo, --bar" and fix == shlex.join(["slmtok", *train])
     count = ["count", "src", "-o", "x.counts", "--foo", "3"]
     fact, fix = error_of(slmtok, *count, "--limit", "2")
     assert (fact, fix) == ("error: unknown options: --foo, --limit", "slmtok count --help")
@@ -82,3 +82,33 @@ def test_words_of_a_text_to_encode(slmtok, here) -> None:
     package.train("src", vocab_size=280).save("tok.json")
     _, fix = error_of(slmtok, "encode", "-t", "tok.json", "Hello", "world")
     assert fix == "printf %s 'Hello world' | slmtok encode -t tok.json -"
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "reproduce tok.lock --vocab 280": "slmtok slice tok.json --vocab 280 -o tok-2.json",
+        "reproduce tok.lock --vocab 300": "slmtok extend tok.json src/a.txt --vocab 300 -o tok-2.json",
+        "reproduce tok.lock --vocab": "leave it out: the lock has the size",
+        "view tok.json --vocab": "slmtok vocab tok.json",
+        "view tok.json --vocab 280": "slmtok slice tok.json --vocab 280 -o small.json",
+        "report tok.json --by domain": "slmtok eval tok.json --by domain --on TEXT",
+        "vocab tok.json --open": "slmtok view tok.json --open",
+        "count src/a.txt --vocab 290 -o x": "slmtok train src/a.txt --vocab 290 -o x",
+        "show tok.json hi --force": "slmtok show tok.json hi",
+        "train src/a.txt --vocab 290 -o x.json --bos": "slmtok train src/a.txt --vocab 290 -o x.json",
+    }.items(),
+)
+def test_an_option_of_another_command_becomes_a_line_that_has_it_or_is_left_out(slmtok, here, line, fix) -> None:
+    slmtok("train", "src/a.txt", "--vocab", "290", "-o", "tok.json")
+    fact, found = error_of(slmtok, *line.split())
+    assert found == fix and fact.startswith("error: unknown option '--")
+    if "TEXT" not in fix and fix.startswith("slmtok ") and "--open" not in fix:
+        ran = slmtok(*shlex.split(fix)[1:])
+        assert ran.code == 0 or "cannot learn" in ran.err or "gives only" in ran.err, ran.err
+
+
+def test_surgery_changes_nothing_without_an_output(slmtok, here) -> None:
+    package.train("src", vocab_size=290).save("tok.json")
+    _, fix = error_of(slmtok, "prune", "tok.json", "--unused-on", "src", "--dry-run", "-o", "x.json")
+    assert fix.startswith("leave it out: only the file of -o is written")
