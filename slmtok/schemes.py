@@ -6,6 +6,7 @@ spelled in bytes. To add a scheme, write its two functions and its line in `SCHE
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -105,13 +106,24 @@ def translate_errors(limits: Limits) -> Iterator[None]:
         if error.fields.get("pattern") != limits.forbid_regex:
             raise
         reason = str(error.fields.get("reason")).strip().rpartition("\n")[2].removeprefix("error: ")
+        repaired: tuple[str | Setting, ...] = (
+            "repair it; ",
+            Setting("forbid_regex", "[0-9]{4}"),
+            " forbids tokens with four digits in a row",
+        )
+        if ending := _GLOB_OF_ENDING.fullmatch(str(limits.forbid_regex)):
+            repaired = (Setting("forbid_regex", re.escape(ending[1]) + "$"),)
         raise InvalidPattern(
             (Setting("forbid_regex", limits.forbid_regex), f" does not compile: {reason}"),
             where=(Setting("forbid_regex"),),
             limit="a regular expression without look-around and back-references",
-            fix=("repair it; ", Setting("forbid_regex", "[0-9]{4}"), " forbids tokens with four digits in a row"),
+            fix=repaired,
             **error.fields,
         ) from None
+
+
+_GLOB_OF_ENDING = re.compile(r"\*([\w.-]+)", re.ASCII)
+"""A glob such as `*.com`, in which * has nothing to repeat as a regex."""
 
 
 @dataclass(frozen=True)

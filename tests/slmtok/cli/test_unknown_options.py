@@ -112,3 +112,10 @@ def test_surgery_changes_nothing_without_an_output(slmtok, here) -> None:
     package.train("src", vocab_size=290).save("tok.json")
     _, fix = error_of(slmtok, "prune", "tok.json", "--unused-on", "src", "--dry-run", "-o", "x.json")
     assert fix.startswith("leave it out: only the file of -o is written")
+
+
+def test_a_glob_of_an_ending_becomes_a_regex(slmtok, here) -> None:
+    train = ["train", "src", "--vocab", "280", "-o", "x.json"]
+    _, fix = error_of(slmtok, *train, "--forbid-regex", "*.com")
+    assert fix == r"--forbid-regex '\.com$'"
+    assert slmtok(*train, *shlex.split(fix)).code == 0
