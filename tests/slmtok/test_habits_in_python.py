@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 import slmtok
+from slmtok.analysis.diff import compare
+from slmtok.analysis.measure import measure
 from slmtok.compat import as_tiktoken
 from slmtok.corpus.streams import explained
 from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, SlmtokError, UnknownOption, WrongType
@@ -75,6 +77,9 @@ def fix_of(call) -> str | None:
             "require=['A', 'B'], or require=['A,B'] for one token with the comma",
         ),
         (lambda tok: slmtok.train("corpus.txt", require=b"A,B"), "require=[b'A,B']"),
+        (lambda tok: compare(tok, tok, on=[(b"a", 1)]), "domains=['domain 0', 'domain 1']"),
+        (lambda tok: compare(tok, tok, on=[(b"a", -1)], domains=["web"]), "0 as the index of the first domain"),
+        (lambda tok: measure([("tok", tok)], [(b"a", 2)], domains=2), "domains=3"),
         (lambda tok: tok("a" * 999), "tok.encode(text), or slmtok.compat.as_hf(tok)(text), as in transformers"),
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
         (
