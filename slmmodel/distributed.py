@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
@@ -135,6 +136,29 @@ def _heard(call: Callable[[], Any], note: Callable[[str], None]) -> Any:
 def is_restart() -> bool:
     """Whether torchrun has started this process in place of one that failed."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+class Replacement:
+    """Whether `force` has yet to replace the run at a path, as torchrun's agent stores it: it survives restarts.
+
+    Without an agent nothing is stored, and nothing is pending.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._key, self._store = f"slm/replacement/{path.absolute()}", None
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            address = os.environ["MASTER_ADDR"], torchrun.number("MASTER_PORT")
+            self._store = dist.TCPStore(*address, timeout=COLLECTIVE_TIMEOUT)  # type: ignore[attr-defined]
+
+    def set(self, *, is_pending: bool) -> None:
+        """Stores whether the run has yet to be replaced."""
+        if self._store is not None:
+            self._store.set(self._key, str(is_pending))
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether an earlier start has stored that it will replace the run, and not that it has."""
+        return self._store is not None and self._store.check([self._key]) and self._store.get(self._key) == b"True"
 
 
 @cache

@@ -25,7 +25,7 @@ from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import Cursor, Loader, RunData
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.data.source import check_tokenizer
-from slmmodel.distributed import World, is_restart, process_group, rank_failures
+from slmmodel.distributed import Replacement, World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite, OptionError
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
@@ -83,9 +83,8 @@ def train(
     # `OutputExists`, whose fix would not mend it; by `configure`, with the data.
     setup.check_settings(given)
     with _process(given, note) as world, setup.exclusive(Path(output), world) as handle:
-        # After a restart by torchrun `force` must not replace the run again. Each machine's agent counts its own
-        # restarts, so one rank is enough.
-        force = force and not world.reduce("max", [is_restart()])[0]
+        replacement = _replacement(Path(output), world) if force else None
+        force = replacement is not None
         run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch, settings=given, data=data)
         # The folder, kept open: writes check that no other folder has taken its place.
         run.handle = run.checkpoints.handle = handle
@@ -95,6 +94,7 @@ def train(
         for text in notes if world.is_main else ():
             note(text)
         trainer = Trainer(run, config, data, world, report, note)
+        trainer.replacement = replacement
         trainer.notes += notes
         if run_before is None:
             trainer.add_notes(setup.notes_on_budget(given, config, trainer.cost.per_step))
@@ -113,6 +113,18 @@ def train(
     if trainer.signal_at_end:
         signal.raise_signal(trainer.signal_at_end)
     return result
+
+
+def _replacement(path: Path, world: World) -> Replacement | None:
+    """How `force` replaces the run at a path; None after a restart by torchrun, unless it is known to be the old run.
+
+    Each machine's agent counts its own restarts, so one rank is enough.
+    """
+    replacement = Replacement(path)
+    restarted, pending = world.reduce("max", [is_restart(), replacement.is_pending])
+    if world.is_main and not restarted:
+        replacement.set(is_pending=True)
+    return None if restarted and not pending else replacement
 
 
 def dry_run(
@@ -245,6 +257,8 @@ class Trainer:
         self.run_digest = ""
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
+        self.replacement: Replacement | None = None
+        """Of `force`, where it replaces the run."""
 
     def add_notes(self, notes: Collection[str]) -> None:
         """Shows remarks for people, on the main rank, and keeps them for the result."""
@@ -313,6 +327,8 @@ class Trainer:
         if self.world.is_main and before is None:
             fingerprint |= {"steps": steps, "micro_batch": self.train_step.micro_batch}
             setup.create_run(self.folder, self.config, self.data, fingerprint)
+            if self.replacement is not None:
+                self.replacement.set(is_pending=False)
         elif self.world.is_main and before is not None:
             recorded = {**before, "steps": steps}
             parent = before.get("parent")

@@ -398,6 +398,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
     if name in ("skip_special", "skip_special_tokens") and "rows" in options and value:
         return None, "[tok.decode(row, skip_special=True) for row in rows]"
+    if name in ("pad", "pad_token") and "pad_to_multiple_of" in options:
+        return None, f"as_hf(tok, pad={value!r}) fills rows with it; its calls take padding=True"
     if name in _SEPARATORS and "separator" in options and isinstance(value, str) and value not in _OF_COLUMNS:
         # A shell passes two characters for a line break.
         return "separator", (Setting("separator", value.replace("\\n", "\n")),)

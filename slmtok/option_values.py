@@ -26,10 +26,11 @@ MIN_MEMORY_BYTES = 100_000_000
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "0": "\0", "\\": "\\"}
 
 
-def wrong_type(name: str, value: object, wanted: str, example: object) -> WrongType:
-    """The error for a value of a type that the option does not take, with a valid value."""
+def wrong_type(name: str, value: object, wanted: str, example: object, remark: str = "") -> WrongType:
+    """The error for a value of a type that the option does not take, with a valid value; `remark` stands behind it."""
     found = f"{type(value).__name__} {value!r}"
-    return WrongType((Setting(name), f" {wanted}, not {found}"), fix=(Setting(name, example),), option=name)
+    fix: Message = (Setting(name, example), *[remark] * bool(remark))
+    return WrongType((Setting(name), f" {wanted}, not {found}"), fix=fix, option=name)
 
 
 def size_meant(value: object) -> int | None:
@@ -479,7 +480,12 @@ def check_forbid_regex(name: str, value: object) -> str:
 def check_required(name: str, tokens: object) -> tuple[bytes, ...]:
     """Required tokens as bytes, in their order, each once."""
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
-        raise wrong_type(name, tokens, "takes many tokens", [tokens] if isinstance(tokens, (str, bytes)) else [" the"])
+        example = [tokens] if isinstance(tokens, (str, bytes)) else [" the"]
+        error = wrong_type(name, tokens, "takes many tokens", example)
+        parts = [part for part in tokens.split(",") if part] if isinstance(tokens, str) else []
+        if len(parts) > 1:
+            error.fix = (Setting(name, parts), ", or ", Setting(name, [tokens]), " for one token with the comma")
+        raise error
     found: dict[bytes, None] = {}
     for index, token in enumerate(tokens):
         if not isinstance(token, (str, bytes, bytearray, memoryview)):

@@ -157,6 +157,8 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         number = scalar(value)
         if isinstance(number, float) and number.is_integer():
             value = int(number)  # 1e6, as flags take it
+        if value is None and low == 0 and name.startswith("max_"):
+            raise values.wrong_type(name, value, "must be an integer", 0, " for no limit")
         if type(value) is int and value == 0 < low and not name.startswith("min_"):  # meant as no limit
             fix, zero = ("leave it out, or ", Setting(name, example or low)), (Setting(name, 0), " is out of range")
             raise OptionError(zero, limit=f"{low} or more", fix=fix, option=name, value=0)

@@ -54,7 +54,7 @@ from slmtok.tokenizer_file import (
     parse_tokenizer_file,
 )
 from slmtok.vocab_json import vocab_metadata
-from slmtok.vocabulary import PatternSpec, Vocabulary
+from slmtok.vocabulary import PatternSpec, Vocabulary, not_indexed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,6 +208,14 @@ class Tokenizer(metaclass=_NamesConstructors):
 
     def __bool__(self) -> bool:
         return True
+
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raises `WrongType` with the method that finds an id or a token."""
+        raise not_indexed("a Tokenizer", key)
+
+    # Python would index a Tokenizer from 0 up for them.
+    __iter__ = None
+    __contains__ = None
 
     @property
     def padded_vocab(self) -> int:

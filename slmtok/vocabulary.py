@@ -55,6 +55,19 @@ Merge: TypeAlias = tuple[int, ...]
 Layout: TypeAlias = Literal["own", "foreign"]
 
 
+def not_indexed(what: str, key: object) -> WrongType:
+    """The error for an index of a vocabulary or of a tokenizer, with the method that finds an id or a token."""
+    fix = "tok.get_vocab(), a dict from word to id"
+    if isinstance(key, str):
+        word = argument_text(key, "word")
+        fix = f"tok.token_to_id({word}), the id of a token, or tok.encode({word}), the ids of a text"
+    elif isinstance(key, bytes):
+        fix = f"tok.token_id({argument_text(key, 'token')})"
+    elif hasattr(key, "__index__"):
+        fix = f"tok.token_bytes({argument_text(key, 'id')})"
+    return WrongType(f"{what} is not indexed", fix=fix)
+
+
 @dataclass(frozen=True)
 class PatternSpec:
     """A split pattern as a file records it: its name if it has one, its regex, the Unicode version of its classes."""
@@ -95,14 +108,7 @@ class Vocabulary:
 
     def __getitem__(self, key: object) -> NoReturn:
         """Raises `WrongType` with the method that finds an id or a token."""
-        fix = "tok.get_vocab(), a dict from word to id"
-        if isinstance(key, str):
-            fix = f"tok.token_to_id({argument_text(key, 'word')})"
-        elif isinstance(key, bytes):
-            fix = f"tok.token_id({argument_text(key, 'token')})"
-        elif hasattr(key, "__index__"):
-            fix = f"tok.token_bytes({argument_text(key, 'id')})"
-        raise WrongType("a Vocabulary is not indexed", fix=fix)
+        raise not_indexed("a Vocabulary", key)
 
     # Python would index a Vocabulary from 0 up for them.
     __iter__ = None

@@ -31,7 +31,7 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import PLAIN_TEXT
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
 from slmtok.cli.output import DONE, FAILED, Outcome, counted, note, printable, settings, shown
-from slmtok.errors import OutputExists, suggestion
+from slmtok.errors import OutputExists, SlmtokError, suggestion
 from slmtok.files import free_name, read_at_most
 
 HELP = """\
@@ -204,8 +204,11 @@ class Chat:
         write(path, content, force=force or is_beginning)
 
     def keep(self, path: str, *, force: bool) -> str:
-        """Writes the transcript at the end and gives its name: a free one where `path` was written meanwhile, because
-        the conversation cannot be repeated."""
+        """Writes the transcript at the end and gives its name: a free one where `path` was written meanwhile.
+
+        The conversation cannot be repeated: where the file cannot be written, the transcript becomes a temporary file,
+        or else goes to stdout; the error says so.
+        """
         name = path
         while True:
             try:
@@ -213,11 +216,31 @@ class Chat:
             except OutputExists:
                 name = free_name(path)
                 continue
+            except SlmtokError as error:
+                error.fix = f"free some space, or make the folder writable; {self._keep_elsewhere(name)}"
+                raise
             if name != path:
                 self.notes.append(f"{path!r} exists by now; the transcript is {name!r}")
                 # Also with --quiet: no other line has the name.
                 note(self.notes[-1])
             return name
+
+    def _keep_elsewhere(self, path: str) -> str:
+        """Writes the transcript to a temporary file, or else to stdout, and says where it is."""
+        import tempfile
+
+        try:
+            with tempfile.NamedTemporaryFile(prefix="chat-", suffix=".txt", delete=False) as file:
+                try:
+                    file.write(self.transcript().encode())
+                    file.flush()
+                except OSError:
+                    Path(file.name).unlink()
+                    raise
+        except OSError:
+            sys.stdout.write(f"{self.transcript()}\n")
+            return "the transcript is on stdout"
+        return f"then keep the transcript: {shlex.join(['mv', file.name, path])}"
 
     def answer(self, text: str) -> str:
         """Continues the text so far with a new one. Ctrl-C ends the answer, which is kept."""
@@ -283,8 +306,6 @@ class Chat:
         self._say(f"{name} {getattr(self.options, name)}")
 
     def _save(self, path: str) -> None:
-        from slmtok.errors import SlmtokError
-
         if not path:
             self._refuse("/save takes a file name")
             return

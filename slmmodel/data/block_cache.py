@@ -8,6 +8,7 @@ oldest would never find one again.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,9 @@ from slmmodel.folder_lock import locked
 _Arrays = dict[str, NDArray[Any]]
 _END = "n_bytes.safetensors"
 _DIGEST = "sha256"
+_MAX_WAIT_SECONDS = 1.0
+"""For another process, often a rank with the same range, that writes into the cache."""
+_POLL_SECONDS = 0.01
 _FOLDERS = "[0-9a-f]" * 32
 """The names of folders in the cache, one of each key."""
 
@@ -71,6 +75,12 @@ class CachedStream(DocumentStream):
         if not self._limit:
             return
         content = save({**arrays, _DIGEST: np.frombuffer(_digest(arrays), np.uint8)})
+        deadline = time.monotonic() + _MAX_WAIT_SECONDS
+        while self._is_refused(file, content) and not file.exists() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+
+    def _is_refused(self, file: Path, content: bytes) -> bool:
+        """Writes a file where there is room for it; whether another process, which writes just then, refuses it."""
         try:
             with locked(self._root) as handle, translated_errors(file):
                 if handle is None:
@@ -81,11 +91,11 @@ class CachedStream(DocumentStream):
                     file.parent.mkdir(exist_ok=True)
                     write_file(file, content)
         except OutputExists:
-            # Another process, often a rank with the same range, writes; waiting for it would cost more than encoding.
-            return
+            return True
         except (DiskFull, Unreadable) as error:
             self._limit = 0
             self._note(f"data.cache: {error.fact}; ids that {str(self._root)!r} lacks are encoded again")
+        return False
 
     def _used(self) -> int:
         used = 0

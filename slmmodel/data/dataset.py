@@ -153,10 +153,10 @@ class _Sequences:
 class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
     """The sequences of one epoch of packed data, for `torch.utils.data.DataLoader`; one block of data.
 
-    An item is `{"input_ids", "labels"}`, int64 [seq_len]. The label of a column is the id that follows its input, for
-    `F.cross_entropy(logits.flatten(0, 1), labels.flatten())`, or -100 where nothing is scored. `shift_labels=False`
-    puts it one column later, as models of transformers expect, which shift labels themselves; the last target of a
-    sequence is then not scored.
+    An item is a dict `{"input_ids", "labels"}`, int64 [seq_len]: `x, y = dataset[0].values()`. The label of a column is
+    the id that follows its input, for `F.cross_entropy(logits.flatten(0, 1), labels.flatten())`, or -100 where nothing
+    is scored. `shift_labels=False` puts it one column later, as models of transformers expect, which shift labels
+    themselves; the last target of a sequence is then not scored.
 
     pack, seed, shuffle, crop_offset and further options: as `Loader`; packings that form batches are refused.
     Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`, `InvalidConfig`, `UnknownName`, `WrongType`.

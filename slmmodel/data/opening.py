@@ -59,7 +59,7 @@ def open_source(
         fact = f"path is a {type(path).__name__}, not a str or a Path"
         raise WrongType(fact, fix="[open_source(path) for path in paths]")
     check_type("split", split, str, "split='train'")
-    folder = Path(path)
+    folder = Path(check_path("path", path))
     if not folder.exists():
         fix: Fix = similar_name(folder) or "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
         if _folder_of_split(folder) is not None:
@@ -295,7 +295,7 @@ def open_data(train: str, val: str = "auto") -> RunData:
     refuse_rule(val, command, train, lambda: source.block(0).n_docs < _FEW_DOCUMENTS)
     held_out: FileSource | None = None
     if val not in ("auto", "none"):
-        refuse_split(val, train)
+        refuse_split(check_path("data.val", val), train)
         held_out = open_val_or_all(val, pack_options=packing + _flags_of(source, val))
     elif val == "auto":
         with suppress(NoSuchSplitError):

@@ -374,8 +374,8 @@ def compare(
 ) -> Comparison:
     """Compares two tokenizers, also on a text: (document, index of its domain), or counts with the pattern of both.
 
-    domains: their names; without any, every document has the index 0. Raises `OptionError` for another pattern,
-    `WrongType`.
+    domains: their names; without any, every document has the index 0. Raises `OptionError` for another pattern
+    and for the index of no domain, `WrongType`.
     """
     costs = TokenCosts(check_tokenizer(a), check_tokenizer(b), threads)
     cuts = [] if on is None else [Boundaries() for _ in domains or ("",)]
@@ -389,7 +389,8 @@ def compare(
             costs.add(Strings.of(part))
     elif on is not None:
         collector = Collector(threads)
-        pairs = check_documents(on, "on={}", "counts, or pairs (bytes, index of the domain)")
+        limit = "counts, or pairs (bytes, index of the domain)"
+        pairs = check_documents(on, "on={}", len(cuts), lambda n: [f"domain {index}" for index in range(n)], limit)
         for domain, documents in groupby(pairs, itemgetter(1)):
             for batch in batched((text for text, _ in documents), BATCH_BYTES):
                 add_texts(cuts[domain], a, b, batch, threads)

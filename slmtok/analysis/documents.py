@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import cast
 
 from slmtok.calls import argument_text
 from slmtok.checks import BYTES_LIKE
-from slmtok.errors import WrongType
+from slmtok.errors import OptionError, WrongType
 from slmtok.path_arguments import is_file_name
 from slmtok.tokenizer import Tokenizer
 
 _LIMIT = "pairs (bytes, index of the domain)"
+_MAX_NAMED = 100
+"""Domains up to which a fix names them."""
 
 
 def check_named(tokenizers: object, call: str) -> Sequence[tuple[str, Tokenizer]]:
@@ -27,8 +29,13 @@ def check_named(tokenizers: object, call: str) -> Sequence[tuple[str, Tokenizer]
     raise WrongType(fact, limit="a list of pairs (name, Tokenizer)", fix=call.format(named))
 
 
-def check_documents(documents: object, call: str, limit: str = _LIMIT) -> Iterator[tuple[bytes, int]]:
-    """The documents, each checked when it is read. Raises `WrongType`; its fix is `call` with them in `{}`."""
+def check_documents(
+    documents: object, call: str, n_domains: int, domains: Callable[[int], object], limit: str = _LIMIT
+) -> Iterator[tuple[bytes, int]]:
+    """The documents, each checked when it is read. Raises `WrongType`; its fix is `call` with them in `{}`.
+
+    Raises `OptionError` for the index of a domain that is none of `n_domains`; its fix is `domains` for that many.
+    """
     if isinstance(documents, (str, *BYTES_LIKE)) or not isinstance(documents, Iterable):
         fact = f"the documents are one {type(documents).__name__}"
         raise WrongType(fact, limit=limit, fix=call.format(documents_meant(documents)))
@@ -37,6 +44,15 @@ def check_documents(documents: object, call: str, limit: str = _LIMIT) -> Iterat
             shown = f"({type(document[0]).__name__}, {document[1]})" if _is_pair(document) else type(document).__name__
             fix = call.format(documents_meant(documents, document))
             raise WrongType(f"document {index} is {shown}", limit=limit, fix=fix)
+        if not 0 <= document[1] < n_domains:
+            raise OptionError(
+                f"document {index} has the domain {document[1]}",
+                limit=f"indices from 0 to {n_domains - 1}, of {n_domains:,} domain" + "s" * (n_domains != 1),
+                fix=f"domains={domains(int(document[1]) + 1)!r}"
+                if 0 < document[1] < _MAX_NAMED
+                else "0 as the index of the first domain",
+                option="domains",
+            )
         yield document
 
 

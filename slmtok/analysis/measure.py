@@ -89,7 +89,7 @@ def measure(
 ) -> tuple[Text, list[Metrics]]:
     """Encodes (document, index of its domain) with all tokenizers, in one pass with bounded memory.
 
-    Raises `WrongType`.
+    Raises `WrongType`, and `OptionError` for the index of no domain.
     """
     import numpy as np
 
@@ -104,7 +104,7 @@ def measure(
     sizes = np.zeros(max(1, domains), dtype=np.int64)
     n = 0
     named = "tokenizers" if len(tokenizers) != 1 else f"[({tokenizers[0][0]!r}, tok)]"
-    pairs = check_documents(documents, f"measure({named}, {{}})")
+    pairs = check_documents(documents, f"measure({named}, {{}})", max(1, domains), int)
     for batch in batched(pairs, BATCH_BYTES, lambda document: len(document[0])):
         texts, where = [bytes(text) for text, _ in batch], [domain for _, domain in batch]
         for part in collector.add(texts):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import io
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from slmtok.callbacks import ends_forked_child
 from slmtok.calls import Expression, argument_text, call_text, explains_calls, warn_caller
 from slmtok.checks import PRESENT_TEXTS, are_ids, is_missing, refuse_table, type_shown
 from slmtok.corpus import Skipped
@@ -48,7 +50,18 @@ class Texts:
         self.texts = texts
 
     def __iter__(self) -> Iterator[str | bytes]:
-        return iter(self.texts)
+        return _in_this_process(self.texts)
+
+
+def _in_this_process(texts: Iterable[Any]) -> Iterator[Any]:
+    """The texts; a process that their generator forks ends where it gives one, or has no more."""
+    if isinstance(texts, (list, tuple)):
+        yield from texts
+        return
+    end = object()
+    following = ends_forked_child(functools.partial(next, iter(texts), end))
+    while (text := following()) is not end:
+        yield text
 
 
 def _function_error(wanted: str, value: object) -> WrongType | None:
@@ -105,9 +118,9 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
         return corpus
     if isinstance(corpus, io.BufferedReader):
         _refuse_binary(corpus)
-    texts, head = iter(require_texts(corpus)), []
-    file = getattr(corpus, "name", None) if isinstance(corpus, io.IOBase) else None
     source = corpus.texts if isinstance(corpus, Texts) else corpus
+    texts, head = _in_this_process(require_texts(source)), []
+    file = getattr(corpus, "name", None) if isinstance(corpus, io.IOBase) else None
     for text in texts:
         head.append(text)
         if isinstance(text, Mapping):

@@ -399,6 +399,8 @@ def test_texts_that_are_no_paths(name: str, inside: Path) -> None:
             "; for text slmmodel.app.train(slmtok.Texts([text]), tokenizer='tok.json')",
         ),
         (lambda: slmmodel.train("data", output=name), ""),
+        (lambda: slmmodel.train("data", output="new", settings={"data.val": name}), ""),
+        (lambda: open_source(name), ""),
         (lambda: slmmodel.load(name), ""),
     ]
     for call, of_text in calls:

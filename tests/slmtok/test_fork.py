@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -162,6 +162,26 @@ def pack_with(progress: Callable[..., None], folder: Path) -> None:
     open_shards(folder / "data")
 
 
+def count_texts_with(callback: Callable[..., None], folder: Path) -> None:
+    slmtok.count(text for text in [TEXT] * 9 if callback() is None)
+
+
+def train_on_texts_with(callback: Callable[..., None], folder: Path) -> None:
+    texts = slmtok.Texts(text for number, text in enumerate([TEXT] * 9) if number < 5 or callback() is None)
+    slmtok.train(texts, vocab_size=300, allow_smaller=True)
+
+
+def train_after_texts_with(callback: Callable[..., None], folder: Path) -> None:
+    def texts() -> Iterator[str]:
+        yield from [TEXT] * 9
+        callback()
+
+    slmtok.train(texts(), vocab_size=300, allow_smaller=True)
+
+
+OF_GENERATORS = [count_texts_with, train_on_texts_with, train_after_texts_with]
+
+
 def exit_with(code: int | str) -> Callable[[], None]:
     return lambda: sys.exit(code)
 
@@ -172,7 +192,7 @@ def fail() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @forks_beside_threads
-@pytest.mark.parametrize("call", [train_with, encode_with, pack_with])
+@pytest.mark.parametrize("call", [train_with, encode_with, pack_with, *OF_GENERATORS])
 @pytest.mark.parametrize(
     ("leave", "code"), [(exit_with(7), 7), (exit_with("a reason"), 1), (fail, 1), (lambda: None, 0)]
 )

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 import slmtok
+from slmtok.analysis.diff import compare
+from slmtok.analysis.measure import measure
 from slmtok.compat import as_tiktoken
 from slmtok.corpus.streams import explained
 from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, SlmtokError, UnknownOption, WrongType
@@ -61,6 +63,23 @@ def fix_of(call) -> str | None:
             lambda tok: tok(["a", "b"], return_tensors="np"),
             "slmtok.compat.as_hf(tok)(['a', 'b'], return_tensors='np', padding=True), as in transformers",
         ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok)("a", pad="eos"),
+            "as_hf(tok, pad='eos') fills rows with it; its calls take padding=True",
+        ),
+        (lambda tok: tok["the"], "tok.token_to_id('the'), the id of a token, or tok.encode('the'), the ids of a text"),
+        (lambda tok: tok[b"the"], "tok.token_id(b'the')"),
+        (lambda tok: tok[5], "tok.token_bytes(5)"),
+        (lambda tok: tok.vocabulary[2:], "tok.get_vocab(), a dict from word to id"),
+        (lambda tok: slmtok.train("corpus.txt", max_token_length=None), "max_token_bytes=0 for no limit"),
+        (
+            lambda tok: slmtok.train("corpus.txt", require="A,B"),
+            "require=['A', 'B'], or require=['A,B'] for one token with the comma",
+        ),
+        (lambda tok: slmtok.train("corpus.txt", require=b"A,B"), "require=[b'A,B']"),
+        (lambda tok: compare(tok, tok, on=[(b"a", 1)]), "domains=['domain 0', 'domain 1']"),
+        (lambda tok: compare(tok, tok, on=[(b"a", -1)], domains=["web"]), "0 as the index of the first domain"),
+        (lambda tok: measure([("tok", tok)], [(b"a", 2)], domains=2), "domains=3"),
         (lambda tok: tok("a" * 999), "tok.encode(text), or slmtok.compat.as_hf(tok)(text), as in transformers"),
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
         (

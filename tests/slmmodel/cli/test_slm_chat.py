@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import itertools
 import os
@@ -9,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 from test_slm_sample import make_run, tokenizer  # noqa: F401
 
 from slmmodel.cli import open_by_path
+from slmtok.atomic import write_error
 
 
 @pytest.fixture
@@ -185,6 +188,24 @@ def test_a_transcript_is_kept_when_its_writing_is_interrupted(slm, monkeypatch, 
     monkeypatch.setattr(module, "write", write)
     ran = chat(slm, monkeypatch, run, "once\n", "--transcript", "t.txt", code=143)
     assert "terminated" in ran.err and Path("t.txt").read_text().startswith("once")
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_transcript_that_cannot_be_written_is_kept_elsewhere(slm, monkeypatch, run, tmp_path, is_full):
+    def fail(path, *_, **__):
+        raise write_error(OSError(errno.ENOSPC, "No space left on device"), Path(path))
+
+    monkeypatch.setattr("slmmodel.cli.chat.write", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing" if is_full else tmp_path))
+    ran = chat(slm, monkeypatch, run, "once\n", "--transcript", "t.txt", code=1)
+    answer = ran.out.partition("\n")[0]
+    assert "no space left while writing 't.txt'" in ran.err
+    if is_full:
+        assert ran.out == f"{answer}\nonce{answer}\n" and "the transcript is on stdout" in ran.err
+    else:
+        subprocess.run(ran.err.rpartition("transcript: ")[2], shell=True, check=True)
+        assert Path("t.txt").read_text() == f"once{answer}" and ran.out == f"{answer}\n"
+    assert not list(tmp_path.glob("chat-*"))
 
 
 def test_a_transcript_replaces_what_the_chat_saved_there(slm, monkeypatch, run):

@@ -8,6 +8,8 @@ import os
 import random
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from slmmodel.data.block_cache import CachedStream
 from slmmodel.data.mixture import Component, Mixture, PackedStream
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError
 from slmmodel.errors import Mismatch
+from slmmodel.folder_lock import locked
 from slmmodel.vocab import VocabMeta
 from slmtok.shards.format import vocabulary_metadata
 from slmtok.vocab_json import render_metadata
@@ -268,6 +271,14 @@ def test_a_cache_removes_what_a_killed_process_left_there() -> None:
     part.write_bytes(b"half")
     CachedStream(stream("b.jsonl"), Path("ids"), 10**6, "another key").between(0, 300)
     assert not part.exists() and len(list(Path("ids").rglob("*.safetensors"))) == 2
+
+
+def test_a_cache_keeps_what_another_process_delays() -> None:
+    with ThreadPoolExecutor() as pool, locked(Path("ids")):
+        kept = pool.submit(CachedStream(stream("a.jsonl"), Path("ids"), 10**6, "key").between, 0, 300)
+        time.sleep(0.1)
+        assert not kept.done()
+    assert kept.result() and list(Path("ids").rglob("0-300.safetensors"))
 
 
 def test_the_size_of_a_cached_text_is_believed_where_its_digest_is_right() -> None:

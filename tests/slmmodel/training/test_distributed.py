@@ -26,6 +26,7 @@ from slmmodel.data import Cursor
 from slmmodel.distributed import World, rank_failures, uses_fsdp
 from slmmodel.errors import InvalidConfig, RankFailed
 from slmmodel.trainer import train
+from slmmodel.training import setup
 from slmmodel.training.setup import cost_of_run, make_loader, notes_on_ranks
 
 ROOT = Path(__file__).parents[3]
@@ -315,6 +316,23 @@ def test_a_restart_continues_what_force_began(data, tmp_path, monkeypatch):
     assert train(settings, output=tmp_path / "run", force=True, report=small.stop_at(5)).reason == "terminated"
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     assert train(settings, output=tmp_path / "run", force=True).resumed_from == 5
+
+
+def test_a_restart_replaces_what_force_did_not_reach(data, tmp_path, monkeypatch):
+    settings, output = small.settings(data), tmp_path / "run"
+    assert train(settings, output=output, report=small.stop_at(5)).reason == "terminated"
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True)
+    agent = {"TORCHELASTIC_USE_AGENT_STORE": "True", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
+    for name, value in agent.items():
+        monkeypatch.setenv(name, value)
+    with monkeypatch.context() as failing:
+        failing.setattr(setup, "create_run", lambda *arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            train(settings, output=output, force=True)
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    result = train(settings, output=output, force=True, report=small.stop_at(3))
+    assert (result.resumed_from, result.reason) == (None, "terminated")
+    assert train(settings, output=output, force=True).resumed_from == 3
 
 
 def test_notes_on_ranks(data):
