@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from codecs import BOM_UTF8
+from itertools import islice
 from pathlib import Path
 
 from slmtok.errors import Unreadable, WrongFormat
@@ -126,6 +128,20 @@ def run_of(path: str | Path) -> str | None:
 def has_manifest(folder: str | Path) -> bool:
     """Whether a folder is packed data, sound or damaged."""
     return (Path(folder) / "manifest.json").is_file()
+
+
+_MAX_SCANNED = 1000
+"""Entries of a folder in which packed data are looked for."""
+
+
+def data_in(folder: str | Path) -> list[str]:
+    """The paths of the packed data in a folder, sorted; of a large folder those among its first entries."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, _MAX_SCANNED)]
+    except OSError:
+        return []
+    return sorted(str(path) for path in map(Path(folder).joinpath, names) if has_manifest(path))
 
 
 def lacks_of_run(folder: str | Path) -> list[str]:

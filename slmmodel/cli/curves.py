@@ -57,6 +57,8 @@ class Curve(NamedTuple):
 
     name: str
     lines: list[dict[str, Any]]
+    n_lines: int
+    """Of the run; `lines` may lack some that a picture does not show."""
 
     def points(self, x: str, y: str) -> tuple[list[float], list[Any]]:
         """The lines that have both fields."""
@@ -96,7 +98,7 @@ def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bo
     result = {
         "output": output,
         "runs": [
-            {"path": run, "step": curve.lines[-1]["step"], "lines": len(curve.lines)}
+            {"path": run, "step": curve.lines[-1]["step"], "lines": curve.n_lines}
             for run, curve in zip(runs, curves, strict=True)
         ],
     }
@@ -138,7 +140,7 @@ def figure_class() -> Any:
 
 def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(AXES), *, force: bool) -> list[Curve]:
     """Draws a figure and gives its curves. Raises `MissingInput` for a run without a step."""
-    curves = [read_curve(run) for run in runs]
+    curves = [read_curve(run, drawn=True) for run in runs]
     has_gates = any(line.get("gates") for curve in curves for line in curve.lines)
     n_rows = len(PANELS) + has_gates
     figure = figure_class()(figsize=(1.5 + 4.5 * len(against), 3.75 * n_rows), layout="constrained")
@@ -204,18 +206,21 @@ def _page(title: str, svg: str) -> str:
     return f"{head}<style>svg {{ max-width: 100%; height: auto }}</style>\n{svg[svg.index('<svg') :]}</html>\n"
 
 
-def read_curve(run: RunFolder, newest: int | None = None) -> Curve:
-    """The metrics of a run, `newest` as in `read_metrics`. Raises `MissingInput` for a run without a step."""
-    from slmmodel.training.status import read_metrics
+def read_curve(run: RunFolder, newest: int | None = None, *, drawn: bool = False) -> Curve:
+    """The metrics of a run, `newest` as in `read_metrics`; drawn: as `read_drawn` has them.
 
-    lines = read_metrics(run.path, newest=newest)
+    Raises `MissingInput` for a run without a step.
+    """
+    from slmmodel.training.status import read_drawn, read_metrics
+
+    lines, n_lines = read_drawn(run.path) if drawn else (read_metrics(run.path, newest=newest), 0)
     if not lines:
         where = str(run.path / METRICS)
         if run.finished:
             fix = f"restore the file; slm info {run.path} shows the result"
             raise MissingInput(f"the run {str(run.path)!r} is finished, and its metrics are lost", where=where, fix=fix)
         raise MissingInput(f"the run {str(run.path)!r} has no step yet", where=where, fix="wait for its first step")
-    return Curve(printable(str(run.path)), lines)
+    return Curve(printable(str(run.path)), lines, n_lines or len(lines))
 
 
 def result_rows(result: Mapping[str, Any], certificate: Mapping[str, Any] | None = None) -> list[Row]:

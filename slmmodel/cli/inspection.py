@@ -28,7 +28,17 @@ from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, print_rows, settings, write_text
 from slmtok.errors import SlmtokError
-from slmtok.file_kinds import METADATA, NAMES, READERS, TOKENIZER, UNKNOWN, has_manifest, kind_of_file, lacks_of_run
+from slmtok.file_kinds import (
+    METADATA,
+    NAMES,
+    READERS,
+    TOKENIZER,
+    UNKNOWN,
+    data_in,
+    has_manifest,
+    kind_of_file,
+    lacks_of_run,
+)
 
 if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
@@ -367,7 +377,7 @@ def _refuse_unchecked(path: str) -> None:
         fix = shlex.join(["slm", "doctor", str(whole)])
         raise OptionError(f"{path!r} is a part of {whole}, which is checked as a whole", fix=fix, option="paths")
     if not is_checked and not lacks_of_run(path):
-        found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if has_manifest(each))]
+        found = [*runs_in(Path(path)), *data_in(path)]
         if not found and Path(path, "config.json").is_file():
             raise RunFolder(Path(path)).not_a_run(path, option="paths")
         fix = shlex.join(["slm", "doctor", *found]) if found else f"name {takes}"

@@ -6,10 +6,9 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from fnmatch import fnmatch
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ from slmtok.cli.errors import RUN_IS, usage_error
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError, SlmtokError
-from slmtok.file_kinds import NAMES, has_manifest, is_run, kind_of_file
+from slmtok.file_kinds import NAMES, data_in, has_manifest, is_run, kind_of_file
 from slmtok.files import free_name
 
 
@@ -68,16 +67,10 @@ def data_here(arguments: Sequence[str]) -> str:
 
     DATA is a text where the arguments of the command name a tokenizer.
     """
-    found: list[str] = []
     if {word.partition("=")[0] for word in arguments} & {"-t", "--tokenizer"}:
         return "DATA"
-    with suppress(OSError):
-        found = [path.name for path in islice(Path().iterdir(), _MAX_SCANNED) if has_manifest(path)]
+    found = data_in(Path())
     return found[0] if len(found) == 1 else "DATA"
-
-
-_MAX_SCANNED = 1000
-"""Entries of a folder in which packed data are looked for."""
 
 
 def refuse_output(

@@ -59,7 +59,8 @@ class Subject:
             curve = None
         if curve is not None:
             per_token = count(model).flops_per_token
-            curve = Curve(name, [{**line, "flops": per_token * line["tokens"]} for line in curve.lines])
+            lines = [{**line, "flops": per_token * line["tokens"]} for line in curve.lines]
+            curve = curve._replace(name=name, lines=lines)
         return Subject(name, run, RunConfig(**run.config), model, curve)
 
 

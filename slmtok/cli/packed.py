@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from slmtok.cli.arguments import arguments_of, command_line, is_packed, options_by_flag
+from slmtok.cli.arguments import arguments_of, command_line, options_by_flag
 from slmtok.cli.files import document_range, names_tokenizer
 from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
 from slmtok.errors import MissingInput, OptionError, WrongFormat
 from slmtok.file_content import HEAD_BYTES, content_of
-from slmtok.file_kinds import SHARD, is_run, kind_of_file, lacks_of_run
+from slmtok.file_kinds import SHARD, data_in, is_run, kind_of_file, lacks_of_run
 from slmtok.files import free_name, read_file
 from slmtok.formats.foreign_files import hint_in
 from slmtok.formats.id_files import IdRow
@@ -158,8 +158,7 @@ def _packed_with(tokenizer: str) -> str | None:
     if not file.is_file():
         return None
     content = file.read_bytes()
-    folders = (str(each) for each in sorted(file.parent.iterdir()) if is_packed(str(each)))
-    found = [quote(each) for each in folders if read_file(f"{each}/{TOKENIZER_FILES[0]}") == content]
+    found = [quote(each) for each in data_in(file.parent) if read_file(f"{each}/{TOKENIZER_FILES[0]}") == content]
     return ", or ".join(found[:8]) or None
 
 

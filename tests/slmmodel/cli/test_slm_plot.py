@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ import small  # noqa: E402
 
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.trainer import train  # noqa: E402
+from slmmodel.training import status  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,24 @@ def test_pictures(slm, runs, name):
     assert content.startswith(b"\x89PNG" if name == "x.png" else b"<!doctype html>")
     assert name == "x.png" or (content.count(b"<svg") == 1 and b"<?xml" not in content)
     assert "exists" in slm("plot", runs / "a", "-o", name, code=1).err
+
+
+def test_of_a_long_log_a_picture_has_what_can_be_seen(slm, runs, monkeypatch):
+    shutil.copytree(runs / "a", "long")
+    first = json.loads(Path("long/metrics.jsonl").read_text().splitlines()[0])
+    lines = [{**first, "step": step, "tokens": step, "bytes": step, "seconds": step} for step in range(1, 2001)]
+    for step, changes in {700: {"loss": 9.5}, 1203: {"loss": 0.1}, 1500: {"val_loss": 2.0, "val_bpb": 1.0}}.items():
+        lines[step - 1] |= changes
+    Path("long/metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"step": 2001')
+    whole = status.read_metrics(Path("long"))
+    assert status.read_drawn(Path("long")) == (whole, 2000)
+    monkeypatch.setattr(status, "_MIN_THINNED_BYTES", 1)
+    monkeypatch.setattr(status, "_PARTS", 50)
+    drawn, n_lines = status.read_drawn(Path("long"))
+    assert n_lines == 2000 and len(drawn) < 120 and all(line in whole for line in drawn)
+    assert {1, 700, 1203, 1500, 2000} <= {line["step"] for line in drawn}
+    ran = slm("plot", "long", "--against", "step", "-o", "x.png", "--json", code=0)
+    assert ran.json["result"]["runs"] == [{"path": "long", "step": 2000, "lines": 2000}]
 
 
 def test_the_variable_of_windows_is_of_no_use_to_a_file(runs, tmp_path):

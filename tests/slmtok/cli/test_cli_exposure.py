@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import slmtok as library
+from slmtok import file_kinds
 from slmtok.analysis.exposure import exposure
 from slmtok.shards import open_shards
 from slmtok.stories import story
@@ -92,3 +93,14 @@ def test_wrong_arguments(slmtok, packed: Path, tmp_path: Path, arguments: tuple[
     done = slmtok("exposure", *(packed if each == "DATA" else each for each in arguments))
     assert done.code in (1, 2)
     assert message in done.err
+
+
+def test_packed_data_are_looked_for_among_the_first_entries_of_a_folder(
+    slmtok, packed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = packed.parent
+    shutil.copy(packed / "tok.json", folder / "tok.json")
+    assert file_kinds.data_in(folder) == [str(packed)] and file_kinds.data_in("missing") == []
+    assert f"fix:   name the folder: {packed}\n" in slmtok("exposure", str(folder / "tok.json")).err
+    monkeypatch.setattr(file_kinds, "_MAX_SCANNED", 0)
+    assert "fix:   slmtok pack CORPUS" in slmtok("exposure", str(folder / "tok.json")).err
