@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, SupportsInde
 
 from slmtok import _engine, atomic
 from slmtok.calls import argument_text, warn_caller
-from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked
+from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked, scalar
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
@@ -58,7 +58,6 @@ _MIN_WITH_HEADER = 1024
 _MASK_FIX = "ids[mask] chooses ids of an array"
 _MAX_SHOWN = 80
 """Characters of a value that is no id in an error."""
-_ONE_FIX = "tok.decode([id])"
 _TEXT_FIX = "tok.encode(text) gives ids"
 _WORDS_FIX = f"{_TEXT_FIX} of a text; [tok.token_to_id(word) for word in ids] those of words of tokens"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
@@ -174,7 +173,7 @@ def _check_lazy_row(ids: object, call: str) -> Any:
     if isinstance(ids, np.ndarray):
         return ids
     if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable) or _columns(ids):
-        listed = call.format("list(ids)" if isinstance(ids, AbstractSet) else "[id]")
+        listed = call.format("list(ids)" if isinstance(ids, AbstractSet) else list_of_one(ids))
         fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, (Mapping, float)) else listed)
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
@@ -240,6 +239,11 @@ def _array_of(ids: Any) -> NDArray[Any] | None:
     return _widened(array) if array.ndim == 1 and array.dtype.kind in "iu" else None
 
 
+def list_of_one(id: object, variable: str = "[token_id]") -> str:
+    """The list of one id, as a caller writes it; a value that is no id is the variable."""
+    return f"[{number}]" if type(number := scalar(id)) is int else variable
+
+
 def refuse_mask(ids: list[Any] | tuple[Any, ...]) -> None:
     """Raises `WrongType` for a list that begins with bools."""
     if bool in map(type, ids[:_MASK_IDS]):
@@ -259,7 +263,7 @@ def _check_array(ids: object, call: str) -> None:
         raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
     _refuse_floats(ids, call)
     if not shape:
-        raise WrongType("ids are a sequence, and this is one id", fix=_ONE_FIX)
+        raise WrongType("ids are a sequence, and this is one id", fix=call.format(list_of_one(ids)))
     if len(shape) > 1:
         raise _wrong_shape(shape)
 
@@ -432,13 +436,14 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
     if isinstance(batch, Ragged):
         return check_row(batch.ids), batch.offsets
     if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable) or _columns(batch):
-        fix = _call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else "tok.decode(ids)")
+        one = list_of_one(batch, "ids")
+        fix = _call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else f"tok.decode({one})")
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix=fix)
     refuse_masked(batch, "[row.compressed() for row in rows], which leaves the masked ids out")
     _refuse_floats(batch, "tok.decode({})")
     arrays = []
     if getattr(batch, "ndim", 1) == 0:
-        raise WrongType("decode_batch takes many id sequences, this is one id", fix=_ONE_FIX)
+        raise WrongType("decode_batch takes many id sequences, this is one id", fix=f"tok.decode({list_of_one(batch)})")
     for document, row in enumerate(batch):
         if isinstance(row, (int, float, np.integer)) or getattr(row, "ndim", 1) == 0:
             raise WrongType(
@@ -569,7 +574,8 @@ class StreamDecoder:
             try:
                 text = self._decoder.push(_check_id(id, self._n_vocab, self._n_ids))
             except WrongType as error:
-                error.fix = "one id a call: stream.push(id)"
+                ids = _shown(id, "ids") if isinstance(id, (list, tuple)) else "ids"
+                error.fix = f"one id a call: [stream.push(each) for each in {ids}]"
                 raise
         self._n_ids += 1
         return text

@@ -6,7 +6,7 @@ allow=…)` is the only text in which the spellings that it names become control
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +14,7 @@ from slmtok.calls import explains_calls
 from slmtok.checks import BYTES_LIKE
 from slmtok.errors import WrongType, value_text
 from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
-from slmtok.record_texts import texts_of_one
+from slmtok.record_texts import short_text, texts_of_one
 from slmtok.specials import allowed_spellings, check_names
 
 if TYPE_CHECKING:
@@ -105,29 +105,27 @@ def encode_segments(tokenizer: Tokenizer, parts: Iterable[Segment]) -> Segments:
     spans: list[NDArray[np.int64]] = [np.empty((0, 2), np.int64)]
     owners: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     for index, part in enumerate(parts):
-        found, where = _encode_segment(tokenizer, part, index)
+        found, where = _encode_segment(tokenizer, part, index, parts)
         ids.append(found)
         spans.append(where)
         owners.append(np.full(len(found), index, dtype=np.int64))
     return Segments(join_ids(ids, tokenizer.dtype), np.concatenate(spans), np.concatenate(owners))
 
 
-def _encode_segment(tokenizer: Tokenizer, part: Segment, index: int) -> tuple[Ids, NDArray[np.int64]]:
+def _encode_segment(
+    tokenizer: Tokenizer, part: Segment, index: int, parts: Iterable[Segment]
+) -> tuple[Ids, NDArray[np.int64]]:
     import numpy as np
 
     if isinstance(part, Special):
         return join_ids([np.array([special_id(tokenizer.specials, part)])], tokenizer.dtype), np.zeros((1, 2), np.int64)
     if not isinstance(part, Trusted):
         if not isinstance(part, (str, *BYTES_LIKE)):
-            fix = "slmtok.Special('bos'), or the text itself"
-            if isinstance(part, Mapping) and isinstance(role := part.get("role"), str):
-                named = f"slmtok.Special({role!r})"
-                first = "" if role in tokenizer.specials else f" after tok = tok.with_special({role!r}, '<|{role}|>')"
-                fix = f"[{named}, {part.get('content', 'the text')!r}] for a message{first}"
             raise WrongType(
                 f"segment {index} is {type(part).__name__}",
                 limit="str, bytes, Special(role), Trusted(text, allow=…)",
-                fix=fix,
+                fix=_call_of_messages(tokenizer.specials, parts if isinstance(parts, (list, tuple)) else [part])
+                or "the text of the segment; slmtok.Special(role) for the special token of a role",
             )
         ids = tokenizer.encode(part)
         return ids, byte_spans(ids, tokenizer.byte_lengths())
@@ -136,6 +134,27 @@ def _encode_segment(tokenizer: Tokenizer, part: Segment, index: int) -> tuple[Id
     for text, id in allowed_spellings(tokenizer.specials, "all").items():
         lengths[id] = len(text.encode())
     return ids, byte_spans(ids, lengths)
+
+
+def _call_of_messages(specials: Specials, parts: Sequence[object]) -> str | None:
+    """The call that encodes messages, each a special token and a text; None unless all parts are such."""
+    messages = [_message_in(part) for part in parts]
+    if None in messages:
+        return None
+    pairs = [each for each in messages if each is not None]
+    roles = dict.fromkeys(role for role, _ in pairs if role not in specials)
+    added = "".join(f".with_special({role!r}, {f'<|{role}|>'!r})" for role in roles)
+    segments = ", ".join(f"slmtok.Special({role!r}), {short_text(text, 'text')}" for role, text in pairs)
+    return f"tok = tok{added}; " * bool(added) + f"tok.encode_segments([{segments}])"
+
+
+def _message_in(part: object) -> tuple[str, str] | None:
+    """(role, text) of a message: a pair, or a dict with `role` and `content`; None for other values."""
+    pair = (part.get("role"), part.get("content")) if isinstance(part, Mapping) else part
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        return None
+    role, text = pair
+    return (role, text) if isinstance(role, str) and role.isidentifier() and isinstance(text, str) else None
 
 
 def special_id(specials: Specials, part: Special) -> int:

@@ -641,7 +641,10 @@ def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:
 def check_tokenizer(tokenizer: object) -> Tokenizer:
     """`tokenizer`, if it is one. Raises `WrongType`."""
     if not isinstance(tokenizer, Tokenizer):
-        fix = f"slmtok.load({str(tokenizer) if names_file(tokenizer) else 'tok.json'!r})"
+        file = getattr(tokenizer, "tokenizer", tokenizer)  # packed data name theirs
+        fix = f"slmtok.load({str(file) if names_file(file) else 'tok.json'!r})"
+        if isinstance(tokenizer, Vocabulary):
+            fix = "slmtok.Tokenizer(vocabulary), of the Vocabulary that you gave"
         raise WrongType(f"tokenizer is {type(tokenizer).__name__}, not a Tokenizer", fix=fix)
     return tokenizer
 

@@ -18,6 +18,7 @@ from slmtok.envelope import BASELINES, TOKENIZER_KEYS, Envelope, load_payload
 from slmtok.errors import CorruptFile
 from slmtok.id_arrays import decode_batch
 from slmtok.shards.format import corrupt
+from slmtok.shards.reader import check_shards
 from slmtok.strict_json import FaultError
 from slmtok.tokenizer import check_tokenizer
 
@@ -163,9 +164,11 @@ def audit(
     """Audits a tokenizer on documents.
 
     metadata: the content of a `vocab.json`, whose byte lengths are used. shards: a packed folder that must hold these
-    documents. train_digests: sorted digests of documents that the tokenizer was trained on.
+    documents. train_digests: sorted digests of documents that the tokenizer was trained on. Raises `WrongType`.
     """
     check_tokenizer(tokenizer)
+    if shards is not None:
+        check_shards("shards", shards)
     found, leaked = Audit(), 0
     lengths = _lengths(tokenizer, metadata)
     _check_vocabulary(found, tokenizer, metadata)

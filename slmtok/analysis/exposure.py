@@ -15,8 +15,9 @@ import numpy as np
 from slmtok.calls import explains_calls
 from slmtok.checks import check_int
 from slmtok.errors import CorruptFile, OptionError, Setting
+from slmtok.shards.reader import check_shards
 from slmtok.specials import FIRST_LEARNED
-from slmtok.tokenizer import check_tokenizer
+from slmtok.tokenizer import check_tokenizer, refuse_swapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,8 +78,10 @@ def exposure(
     """Counts the ids of a split of packed data, and says which of them a training leaves rare.
 
     tokenizer: the one of the data. Raises `OptionError` (no such split, epochs not above 0, another tokenizer),
-    `CorruptFile` for an id beyond the vocabulary.
+    `CorruptFile` for an id beyond the vocabulary, `WrongType`.
     """
+    refuse_swapped(tokenizer, data, "exposure(data, tokenizer)", "exposure(data, tok)")
+    check_shards("data", data)
     if not 0 < epochs < float("inf"):
         raise OptionError(
             (Setting("epochs", epochs), " is no number of epochs"),

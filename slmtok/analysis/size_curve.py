@@ -53,7 +53,9 @@ def size_curve(
     import numpy as np
 
     import slmtok
+    from slmtok.tokenizer import check_tokenizer
 
+    check_tokenizer(tokenizer)
     if isinstance(texts, (str, *BYTES_LIKE, os.PathLike)) or not isinstance(texts, Iterable):
         fact = f"size_curve takes many texts, this is one {type(texts).__name__}"
         raise WrongType(fact, fix=f"size_curve(tok, [{bytes_meant(texts)}])")

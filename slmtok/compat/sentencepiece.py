@@ -95,7 +95,7 @@ class SentencePieceProcessor:
     def piece_to_id(self, piece: str | Sequence[str]) -> Any:
         """The id of a piece, or of each piece of a list; an unknown piece has the id of `unk`."""
         if not isinstance(piece, (str, list, tuple)):
-            fix = "id_to_piece(id)" if isinstance(piece, Integral) else "str(piece)"
+            fix = f"id_to_piece({int(piece)})" if isinstance(piece, Integral) else "str(piece)"
             raise WrongType(f"a piece is a str, not {type(piece).__name__}", fix=fix)
         if not isinstance(piece, str):
             return [self.piece_to_id(item) for item in piece]

@@ -154,6 +154,11 @@ def from_tiktoken(
     from slmtok.patterns import parse_pattern
     from slmtok.tokenizer import Tokenizer
 
+    named = ENCODINGS.get(name_or_path) if isinstance(name_or_path, str) else None
+    if named and not isinstance(specials, (Mapping, type(None))):
+        # Before the file of ranks, which may be missing. Encodings of the same ranks have ids of their own.
+        same = [id for each in ENCODINGS.values() if each.sha256 == named.sha256 for id in each.specials.values()]
+        raise _not_spellings(specials, named, max(same) + 1)
     tokens, encoding, digest = _tokens(name_or_path)
     spec = pattern or (encoding.pattern if encoding else None)
     if spec is None:
@@ -169,7 +174,7 @@ def from_tiktoken(
     vocabulary = Vocabulary(
         "bpe",
         PatternSpec(compiled.name, compiled.regex, UNICODE_VERSION),
-        _specials(spellings),
+        _specials(spellings, len(tokens)),
         tokens=tokens,
         layout="foreign",
     )
@@ -261,18 +266,32 @@ def _check_digest(path: Path, digest: str, published: str | None) -> None:
         )
 
 
-def _specials(spellings: Mapping[str, int]) -> Specials:
+def _not_spellings(specials: object, encoding: Encoding | None, first: int) -> WrongType:
+    """The error for anything but a dict; in the fix, texts have ids from `first` up, beside those of an encoding."""
+    known = dict(encoding.specials) if encoding else {}
+    texts = specials if isinstance(specials, (list, tuple)) else [specials]
+    new = [text for text in texts if isinstance(text, str) and text not in known]
+    added = {text: first + number for number, text in enumerate(new)}
+    ids: object = {**known, **added} or {END_OF_TEXT: first}
+    if encoding and len(known) > _MAX_SHOWN:
+        ids = f"{{**slmtok.formats.tiktoken.ENCODINGS[{encoding.name!r}].specials, **{added}}}"
+    fact = f"specials must be a dict from spelling to id, not {type(specials).__name__}"
+    return WrongType(fact, fix=f"specials={ids}")
+
+
+_MAX_SHOWN = 16
+"""Special tokens of an encoding that a fix repeats."""
+
+
+def _specials(spellings: Mapping[str, int], n_ids: int) -> Specials:
     if not isinstance(spellings, Mapping):
-        raise WrongType(
-            f"specials must be a dict from spelling to id, not {type(spellings).__name__}",
-            fix="specials={'<|endoftext|>': 50256}",
-        )
+        raise _not_spellings(spellings, None, n_ids)
     ids: dict[str, int] = {}
     for text, id in spellings.items():
         if not isinstance(text, str):
-            raise WrongType(
-                f"the spelling of a special token must be a str, not {text!r}", fix="specials={'<|endoftext|>': 50256}"
-            )
+            swapped = {each: id for id, each in spellings.items() if isinstance(each, str)}
+            fix = f"specials={swapped or {str(text): id}}"
+            raise WrongType(f"the spelling of a special token must be a str, not {text!r}", fix=fix)
         ids[text] = check_int(f"id of {text!r}", id, 0, MAX_RANK)
     return foreign_specials(ids)
 

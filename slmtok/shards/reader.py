@@ -230,6 +230,15 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
     return Shards(folder, content, {name: members for name, members in shards.items() if members})
 
 
+def check_shards(name: str, data: object) -> Shards:
+    """`data`, the argument `name`, if it is packed data that are open. Raises `WrongType`; the fix opens them."""
+    if not isinstance(data, Shards):
+        folder = getattr(data, "out", data)  # that of a `Packed`
+        path = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else "data"
+        raise WrongType(f"{name} is {type(data).__name__}, not Shards", fix=f"slmtok.shards.open_shards({path!r})")
+    return data
+
+
 def _no_folder(path: str) -> SlmtokError:
     """The error for a path that is no folder; for a file of packed data, the fix opens its folder."""
     file = Path(path)

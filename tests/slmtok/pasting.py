@@ -15,5 +15,7 @@ def pasted(call: Any, kind: type[SlmtokError], **names: Any) -> tuple[str, Any]:
     with pytest.raises(kind) as caught:
         call()
     assert caught.value.fix is not None
-    call_of_fix = caught.value.fix.removeprefix("tok = ").removeprefix("import glob; ")
+    call_of_fix = caught.value.fix
+    for words in ("tok = ", "import glob; ", "one id a call: "):
+        call_of_fix = call_of_fix.removeprefix(words)
     return caught.value.fix, eval(call_of_fix, {"slmtok": slmtok, **names})

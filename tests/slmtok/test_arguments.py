@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pasting import pasted
 
 import slmtok
 from slmtok import errors, id_arrays
@@ -119,6 +120,16 @@ def test_a_ragged_batch_with_an_unknown_id(tok) -> None:
     with pytest.raises(errors.UnknownId) as caught:
         tok.decode_batch(batch)
     _check(caught.value, 999, "position 1 of document 1")
+
+
+@pytest.mark.parametrize("id", [270, np.int64(270), np.array(270)])
+def test_one_id_is_repeated_as_a_list(tok, id) -> None:
+    encoding = as_tiktoken(tok)
+    for call in (tok.decode, tok.decode_bytes, tok.decode_segments, tok.decode_batch, encoding.decode):
+        # Without a variable: `id` is a function of Python.
+        fix, text = pasted(lambda call=call: call(id), errors.WrongType, tok=tok, enc=encoding)
+        assert "([270])" in fix and text
+    assert pasted(lambda: tok.stream().push([270, 16]), errors.WrongType, stream=tok.stream())[1]
 
 
 @pytest.mark.parametrize("id", [HUGE, -1, -HUGE, 280, 2**32 + 272, 2**63])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pasting import pasted
@@ -177,12 +178,31 @@ def test_what_stands_for_a_role_in_a_view(tok: slmtok.Tokenizer, call: str, fix:
     eval(f"{call.partition(',')[0]}, {fix})", names)
 
 
-def test_a_message_of_a_chat_in_segments(tok: slmtok.Tokenizer) -> None:
+@pytest.mark.parametrize(
+    ("messages", "specials"),
+    [
+        ([{"role": "user", "content": "the cat"}], [6]),
+        ([("user", "the cat")], [6]),
+        ([["bos", "the cat"]], [1]),
+        ([("user", "a cat"), {"role": "assistant", "content": "the cat"}], [6, 7]),
+    ],
+)
+def test_messages_of_a_chat_in_segments(tok: slmtok.Tokenizer, messages: Any, specials: list[int]) -> None:
     with pytest.raises(WrongType) as caught:
-        tok.encode_segments([{"role": "user", "content": "the cat"}])  # type: ignore[list-item]
-    assert caught.value.fix is not None
-    listed, _, call = caught.value.fix.partition(" for a message after ")
-    assert eval(call.removeprefix("tok = ")).encode_segments(eval(listed)).ids[0] == 6
+        tok.encode_segments(messages)
+    added, _, call = str(caught.value.fix).rpartition("; ")
+    names = {"slmtok": slmtok, "tok": tok}
+    exec(added, names)
+    ids = eval(call, names).ids
+    assert ids[ids < 16].tolist() == specials and ids[-1] == tok.encode("the cat")[-1]
+
+
+def test_segments_that_are_no_messages(tok: slmtok.Tokenizer) -> None:
+    wrong: Any = [("a cat", "a dog")]
+    with pytest.raises(WrongType, match="segment 0 is tuple") as caught:
+        tok.encode_segments(wrong)
+    # A call with a special token would leave the text out.
+    assert str(caught.value.fix).startswith("the text of the segment; ")
 
 
 def test_the_smallest_type_of_ids(tok: slmtok.Tokenizer) -> None:

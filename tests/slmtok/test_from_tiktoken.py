@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from shared_data import peer, tiktoken_cache
@@ -55,6 +56,32 @@ def test_save_and_load(cache: Path, tmp_path: Path, name: str) -> None:
     assert again == tok
     assert again.encode_list(TEXT) == tok.encode_list(TEXT)
     assert again.provenance["source"] == f"tiktoken:{name}"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["p50k_base", "o200k_harmony"])
+def test_a_list_of_special_tokens_gets_ids(cache: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: Any = ["<|user|>", "<|endoftext|>", "<|assistant|>"]
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    with pytest.raises(errors.WrongType, match="specials must be a dict") as caught:
+        slmtok.from_tiktoken(name, specials=texts)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
+    tok = eval(f"slmtok.from_tiktoken({name!r}, {caught.value.fix})", {"slmtok": slmtok})
+    kept = ENCODINGS[name].specials
+    assert {**kept, **dict.fromkeys(texts)}.keys() == tok.specials.spellings.keys() | SECOND_NAMES & kept.keys()
+    assert all(tok.specials.spellings[text] == id for text, id in kept.items() if text not in SECOND_NAMES)
+    assert tok.decode_bytes(tok.encode(TEXT)) == TEXT.encode()
+
+
+def test_special_tokens_of_a_rank_file_get_ids(tmp_path: Path) -> None:
+    path, names = tmp_path / "a.tiktoken", {"slmtok": slmtok}
+    path.write_bytes(write_ranks(BYTES))
+    for wrong in (["<|user|>"], "<|user|>", {256: "<|user|>"}):
+        given: Any = wrong
+        with pytest.raises(errors.WrongType) as caught:
+            slmtok.from_tiktoken(path, pattern="gpt2", specials=given)
+        tok = eval(f"slmtok.from_tiktoken(path, pattern='gpt2', {caught.value.fix})", {**names, "path": path})
+        assert tok.specials.spellings == {"<|user|>": 256}
 
 
 @pytest.mark.shared

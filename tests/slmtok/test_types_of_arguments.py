@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from inspect import Parameter, isgenerator, signature
 from pathlib import Path
@@ -9,11 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pasting import pasted
 
 import slmtok
+from slmtok.analysis.exposure import exposure
 from slmtok.errors import SlmtokError, WrongType
 from slmtok.formats.export import export
 from slmtok.options import CountOptions, PackOptions, TrainOptions, option_specs
+from slmtok.shards import open_shards
 from slmtok.training.doc_digests import DocDigests
 
 TEXT = "hello world, a fox saw 12 trees\n" * 40
@@ -99,3 +105,68 @@ def test_no_type_of_argument_fails_inside(inside: Path) -> None:
                 except Exception as error:
                     bare.append(f"{name}({argument}={value!r}): {type(error).__name__}: {error}")
     assert not bare, "\n".join(bare)
+
+
+OBJECTS = re.compile(r"(Tokenizer|Shards|PretokenCounts)( \| None)?")
+"""Annotations of arguments that are one object of slmtok, which nothing else stands for."""
+
+
+def explained() -> Iterator[Callable[..., Any]]:
+    """The public functions of all modules that `explains_calls` decorates."""
+    for module in pkgutil.walk_packages(slmtok.__path__, "slmtok."):
+        if not module.name.startswith("slmtok.cli") and not module.name.endswith("__main__"):
+            for name, member in [*vars(importlib.import_module(module.name)).items()]:
+                if hasattr(member, "__wrapped__") and member.__module__ == module.name and not name.startswith("_"):
+                    yield member
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_object_is_given_as_something_else(inside: Path) -> None:
+    tok = slmtok.train("corpus.txt", vocab_size=280, allow_smaller=True)
+    tok.save("tok.json")
+    counts, packed = slmtok.count("corpus.txt"), slmtok.pack("corpus.txt", tok, "data", val="none")
+    data = open_shards("data")
+    objects = {"Tokenizer": tok, "Shards": data, "PretokenCounts": counts}
+    values = {"corpus": "corpus.txt", "out": "new", "n_vocab": 272, "texts": ["a"], "documents": [b"a"], "to": "hf"}
+    others = ("tok.json", "data", Path("data"), packed, tok.vocabulary, *objects.values())
+    checked, bare = set(), []
+    for function in explained():
+        taken = [each for each in signature(function).parameters.values() if each.kind != Parameter.VAR_KEYWORD]
+        kinds = {each.name: found[1] for each in taken if (found := OBJECTS.fullmatch(str(each.annotation)))}
+        valid = {each.name: values.get(each.name) for each in taken if each.default is Parameter.empty}
+        valid |= {name: objects[kind] for name, kind in kinds.items()}
+        for name, kind in kinds.items():
+            checked.add(f"{function.__name__}({name})")
+            for value in (each for each in (*WRONG, *others) if each is not None and each is not objects[kind]):
+                try:
+                    found: object = function(**{**valid, name: value})
+                except Exception as error:
+                    found = error
+                if not isinstance(found, WrongType) or not found.fix:
+                    bare.append(f"{function.__name__}({name}={value!r}): {found!r}")
+    assert not bare, "\n".join(bare)
+    assert checked >= {
+        "exposure(data)",
+        "exposure(tokenizer)",
+        "audit(shards)",
+        "size_curve(tokenizer)",
+        "slice(tokenizer)",
+    }
+
+
+def test_fixes_open_the_object_that_a_call_takes(inside: Path) -> None:
+    tok = slmtok.train("corpus.txt", vocab_size=280, allow_smaller=True)
+    packed = slmtok.pack("corpus.txt", tok, "packed", val="none")
+    for data in ("packed", Path("packed"), packed):
+        fix, opened = pasted(lambda data=data: exposure(data, tok), WrongType)
+        assert fix == "slmtok.shards.open_shards('packed')" and exposure(opened, tok).updates.sum()
+    assert pasted(lambda: exposure(tok, opened), WrongType, exposure=exposure, data=opened, tok=tok)[1].updates.sum()
+    assert pasted(lambda: slmtok.slice(opened, 272), WrongType) == (f"slmtok.load({str(opened.tokenizer)!r})", tok)
+    # A file of this name may hold another tokenizer.
+    tok.save("tok.json")
+    small = slmtok.slice(tok, 272)
+    with pytest.raises(WrongType, match="tokenizer is Vocabulary, not a Tokenizer") as caught:
+        slmtok.pack("corpus.txt", small.vocabulary, "new")
+    call = str(caught.value.fix).partition(",")[0]
+    made = eval(call, {"slmtok": slmtok, "vocabulary": small.vocabulary})
+    assert made.vocabulary == small.vocabulary

@@ -24,7 +24,7 @@ from slmtok.errors import (
     WrongType,
     suggestion,
 )
-from slmtok.id_arrays import refuse_mask
+from slmtok.id_arrays import list_of_one, refuse_mask
 from slmtok.record_texts import texts_of_one
 from slmtok.specials import spellings_meant
 from slmtok.vocabulary import MAX_IDS
@@ -61,7 +61,7 @@ def check_num_threads(value: int) -> int:
 
 def _check_several(values: object, fact: str, fix: str) -> Iterable[object]:
     """`values`, if they are several and no single text. Raises `WrongType`."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         raise WrongType(f"{fact}, not {type(values).__name__}", fix=fix)
     return values
 
@@ -91,7 +91,7 @@ class IdOverflow(UnknownId, OverflowError):  # noqa: N818 (named as the others a
 
 def as_ids(tokens: object) -> list[int]:
     """One sequence of ids as a list. Raises `WrongType`."""
-    several = _check_several(tokens, "ids must be a sequence of int", "enc.decode([id]) for one id")
+    several = _check_several(tokens, "ids must be a sequence of int", f"enc.decode({list_of_one(tokens)})")
     refuse_masked(tokens)
     numbers: Any = tokens.tolist() if hasattr(tokens, "tolist") else list(several)
     refuse_mask(numbers)
