@@ -279,7 +279,6 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     if file := next(filter(os.path.exists, dashed), None):
         words = [f"./{word}" if word == file else word for word in arguments]
         return f"{file!r} begins with a dash, as options do", command_line(context, words), file
-    name = _with_one_dash(name, known, arguments) or name
     habit, value, bare = _habit(command, name), _value_of(name, arguments), _without_verb(name, known)
     is_short = habit is not None and len(name) == len("-n")
     meant = None if is_short else f"-{name}" if f"-{name}" in known else _near_option(name, known) or bare
@@ -622,12 +621,6 @@ def _commands_with(name: str, context: click.Context) -> dict[str, bool]:
     loaded = ((each, parent.command.get_command(parent, each)) for each in parent.command.list_commands(parent))
     options = ((each, options_by_flag(command).get(name)) for each, command in loaded if command)
     return {f"{parent.command_path} {each}": option.is_flag for each, option in options if option}
-
-
-def _with_one_dash(letter: str, known: Sequence[str], arguments: Sequence[str]) -> str | None:
-    """The argument that is a long option with one dash, such as `-vocab`, which click reads as `-v -o ...`."""
-    words = (argument.partition("=")[0] for argument in arguments)
-    return next((word for word in words if word.startswith(letter) and f"-{word}" in known), None)
 
 
 def _missing_parameter(name: str, param: click.Parameter | None, context: click.Context) -> tuple[str, str | None]:

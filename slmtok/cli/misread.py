@@ -67,6 +67,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     args = ctx.meta["arguments"] = _divide_short(ctx, args)
     _refuse_doubled_command(ctx, args)
     refuse_typography(ctx, args)
+    _refuse_one_dash(ctx, args)
     refuse_shell_words(ctx, args)
     _refuse_option_as_value(ctx, args)
     if takes_corpus(ctx.command):
@@ -98,6 +99,21 @@ def _refuse_doubled_command(ctx: click.Context, args: Sequence[str]) -> None:
     if [*args[: len(begin)]] == begin and not os.path.lexists(args[0]):
         fix = command_line(ctx, args[len(begin) :])
         raise OptionError(f"{ctx.command_path!r} stands there twice", where=ctx.command_path, fix=fix)
+
+
+def _refuse_one_dash(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `-prompt TEXT`, of which click reads `rompt` as the value of `-p`, and TEXT as an argument."""
+    options, end = options_by_flag(ctx.command), args.index("--") if "--" in args else len(args)
+    kept, wrong = [*args], list[str]()
+    for at, (before, word) in enumerate(pairwise(["", *args[:end]])):
+        flag = word.partition("=")[0]
+        is_value = before in options and not options[before].is_flag
+        is_long = len(flag) > len("-o") and f"-{flag.replace('_', '-')}" in options
+        if is_long and not is_value and not os.path.exists(word):  # noqa: PTH110
+            kept[at] = f"-{word}"
+            wrong.append(flag)
+    if wrong:
+        _refuse(f"{wrong[0]!r} has one dash", ctx, wrong[0], kept, limit="a long option has two dashes")
 
 
 def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:

@@ -162,7 +162,7 @@ CASES = {
         1,
         "python -c \"import tiktoken; tiktoken.get_encoding('gpt2')\", or set TIKTOKEN_CACHE_DIR",
     ),
-    "train a.txt -vocab 300": (2, "unknown option '-vocab'; did you mean '--vocab'?\n  where: slmtok train\n"),
+    "train a.txt -vocab 300 -o x": (2, "error: '-vocab' has one dash\n  where: slmtok train\n"),
     "train a.txt --vocab 300,400": (2, "fix:   --vocab 300 --vocab 400\n"),
     "train a.txt --vocab 300 --model_type=unigram": (
         2,
@@ -304,7 +304,7 @@ CASES = {
     "count a.txt --text-key review -o x": (2, "fix:   leave --text-key out\n"),
     "completion --install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
     "train a.txt --vocb 280 -o x": (2, "fix:   use --vocab 280\n"),
-    "train a.txt -vocab 280 -o x": (2, "fix:   use --vocab 280\n"),
+    "train a.txt -vocab 280 -o x": (2, "fix:   slmtok train a.txt --vocab 280 -o x\n"),
     "train a.txt --vocb -o x": (2, "fix:   use --vocab N\n"),
     "train --alow-smaller a.txt --vocb=280 --pattern gpt2": (
         2,
