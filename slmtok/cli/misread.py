@@ -451,7 +451,8 @@ def _refuse_option_after_dashes(ctx: click.Context, args: Sequence[str]) -> None
 def _refuse_value_of_flag(ctx: click.Context, args: Sequence[str]) -> None:
     """Refuses `--force true` and `--bos=false`, as other tools take flags.
 
-    The word behind a flag is an argument where the command takes text, and where it is a file.
+    The word behind a flag is an argument where the command takes text, and where it is a file. `my.digests` behind
+    `--doc-digests` is the name of what the flag writes.
     """
     takes_text = not all(map(names_input, positional_params(ctx.command)))
     options = [param for param in options_by_flag(ctx.command).values() if param.is_flag]
@@ -462,14 +463,17 @@ def _refuse_value_of_flag(ctx: click.Context, args: Sequence[str]) -> None:
     for word, following in words:
         flag, equals, value = word.partition("=")
         value = value if equals else following
-        found = YES_OR_NO.fullmatch(value)
-        is_other = found is None or takes_text or os.path.exists(value)  # noqa: PTH110
+        found, ending = YES_OR_NO.fullmatch(value), Path(value).suffix[1:]
+        is_name = ending != "" and flag.endswith(f"-{ending}") and flag != f"--{ending}"
+        is_other = not is_name and (found is None or takes_text or os.path.exists(value))  # noqa: PTH110
         if flag not in flags or (not equals and is_other):
             kept.append(word)
             continue
         on, off = flags[flag].opts, flags[flag].secondary_opts
         kept += [flag] if found is None or not found[1] else (off if flag in on else on)[:1]
-        wrong.append((flag, f"{flag} alone" + (f", or {off[0]}" if off and flag in on else ", or without it")))
+        without = f", or {off[0]}" if off and flag in on else ", or without it"
+        written = f": it writes {value_after(OUTPUT_FLAGS, args) or 'OUTPUT'}.{ending}"
+        wrong.append((flag, f"{flag} alone{written if is_name else without}"))
         if not equals:
             next(words)
     if wrong:

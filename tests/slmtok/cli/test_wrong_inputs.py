@@ -162,6 +162,13 @@ CASES = {
         1,
         "python -c \"import tiktoken; tiktoken.get_encoding('gpt2')\", or set TIKTOKEN_CACHE_DIR",
     ),
+    "count a.txt --doc-digests my.digests -o c.counts": (
+        2,
+        "error: --doc-digests is given a value\n  where: slmtok count\n"
+        "  limit: --doc-digests alone: it writes c.counts.digests\n"
+        "  fix:   slmtok count a.txt --doc-digests -o c.counts\n",
+    ),
+    "count a.txt --doc-digests a.counts.digests -o c.counts": (2, "error: --doc-digests is given a value\n"),
     "train a.txt -vocab 300 -o x": (2, "error: '-vocab' has one dash\n  where: slmtok train\n"),
     "train a.txt --vocab 300,400": (2, "fix:   --vocab 300 --vocab 400\n"),
     "train a.txt --vocab 300 --model_type=unigram": (
