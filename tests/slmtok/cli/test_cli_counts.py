@@ -272,6 +272,25 @@ def test_text_in_the_place_of_counts_is_counted_by_its_lock(slmtok, tmp_path):
     assert ran.err.endswith("fix:   name the counts that the tokenizer was trained on\n")
 
 
+@pytest.mark.parametrize("option", [["-o", "again.json"], ["--output=again.json"], ["-oagain.json"]])
+def test_reproducing_writes_no_tokenizer_and_its_fix_does(slmtok, tmp_path, option):
+    (tmp_path / "a.txt").write_text("the cat sat. the rat ran. " * 20)
+    assert slmtok("train", "a.txt", "--vocab", 275, "-o", "tok.json").code == 0
+    ran = slmtok("reproduce", "tok.lock", *option)
+    assert (ran.code, ran.err) == (
+        2,
+        "error: reproduce writes no tokenizer, and 'again.json' names one: "
+        "it trains one again and compares it with the lock\n"
+        "  where: slmtok reproduce\n"
+        "  limit: the verdict as JSON: --json > verdict.json\n"
+        "  fix:   slmtok reproduce tok.lock && cp tok.json again.json\n",
+    )
+    (tmp_path / "tok.json").unlink()
+    fix = slmtok("reproduce", "tok.lock", *option).err.partition("fix:   slmtok ")[2]
+    assert fix.startswith("train a.txt --vocab 275 -o again.json, with the other options that slmtok info tok.lock ")
+    assert slmtok("reproduce", "tok.lock", "-o", "v.txt").err.endswith("fix:   slmtok reproduce tok.lock > v.txt\n")
+
+
 @pytest.mark.parametrize("scheme", ["word", "char", "byte"])
 def test_every_scheme_reproduces(slmtok, corpus, scheme):
     size = [] if scheme == "byte" else ["--vocab", 290]
