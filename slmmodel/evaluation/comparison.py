@@ -11,6 +11,7 @@ document, without text.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -22,7 +23,7 @@ from pydantic import Field
 from slmmodel.checks import MIN_RESAMPLES, check_int
 from slmmodel.data.packing import prefix_sums
 from slmmodel.data.source import corrupt
-from slmmodel.errors import Mismatch, MissingInput, Unreadable, WrongType
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, Unreadable, WrongType
 from slmmodel.evaluation.scoring import LN2, Scores
 from slmmodel.json_files import Strict, exactly, parse_object, validated
 from slmmodel.sizes import ceil_div, counted
@@ -179,7 +180,7 @@ def read_losses(path: str | Path) -> Losses:
             about = parse_object((file.metadata() or {}).get("about", "{}").encode())
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError):
-        raise corrupt(path, "is not a file of losses", fix) from None
+        raise _no_losses(path, fix) from None
     except OSError as error:
         # Its file name is in the text only.
         fact = f"cannot read {str(path)!r}: {error.strerror or error}"
@@ -201,6 +202,38 @@ def read_losses(path: str | Path) -> Losses:
         raise corrupt(path, f"has a loss of {nats[wrong_nats[0]]:g} nats at target {wrong_nats[0]:,}", fix)
     no_targets, doc_bytes = np.empty(0, dtype=np.uint32), np.diff(prefix_sums(nbytes)[offsets])
     return Losses(Scores(nats.astype(np.float64), no_targets, nbytes, offsets, doc_bytes), about)
+
+
+def _no_losses(path: Path, fix: str) -> CorruptFile:
+    """The error for a file that safetensors refuses: one of losses that is cut off, or another file."""
+    full, size = _full_size(path), path.stat().st_size
+    if full is None or size >= full:
+        return corrupt(path, "is not a file of losses", fix)
+    fix = f"copy it again, or write it again: slm eval RUN --on TEXT --losses {shlex.quote(str(path))} --force"
+    return corrupt(path, f"is cut off: it has {size:,} bytes, by its header {full:,}", fix)
+
+
+def _full_size(path: Path) -> int | None:
+    """The bytes that a file of losses has by its header; the end of the header where the file ends before it.
+
+    None for other files.
+    """
+    with path.open("rb") as file:
+        n_header = int.from_bytes(file.read(8), "little")
+        header = file.read(min(n_header, _MAX_HEADER_BYTES))
+    if not header.startswith(b'{"__metadata__":{"about":'):
+        return None
+    if len(header) < n_header:
+        return 8 + n_header
+    try:
+        ends = [each["data_offsets"][1] for name, each in json.loads(header).items() if name != "__metadata__"]
+        return 8 + n_header + int(max(ends))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+_MAX_HEADER_BYTES = 1 << 20
+"""Of the header of a file of losses, which holds the metadata of its run."""
 
 
 class Comparison(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from slmtok.analysis.token_classes import main_class
 from slmtok.errors import CorruptFile, OptionError, Unreadable, missing_extra
-from slmtok.file_kinds import NAMES, kind_of_file
+from slmtok.file_kinds import LOSSES, NAMES, kind_of_file
 from slmtok.files import missing_input, unreadable
 
 FORMAT, VERSION = "slm-losses", 1
@@ -122,8 +123,7 @@ def read_losses(path: str) -> Losses:
             about: Any = json.loads((file.metadata() or {}).get("about", "null"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError) as error:
-        kind = kind_of_file(path)
-        raise _corrupt(path, f"is no file of losses ({'it is ' + NAMES[kind] if kind in NAMES else error})") from None
+        raise _no_losses(path, error) from None
     except OSError as error:
         raise unreadable(path, error) from None
     if not isinstance(about, dict) or (about.get("format"), about.get("version")) != (FORMAT, VERSION):
@@ -140,6 +140,36 @@ def read_losses(path: str) -> Losses:
     if len(wrong := np.flatnonzero(~(np.isfinite(nats) & (nats > -_MAX_ROUNDING)))):
         raise _corrupt(path, f"has a loss of {nats[wrong[0]]:g} nats at target {wrong[0]:,}")
     return Losses(path, about.get("documents"), nats.astype(np.float64), nbytes, offsets)
+
+
+def _no_losses(path: str, error: Exception) -> CorruptFile:
+    """The error for a file that safetensors refuses: one of losses that is cut off or damaged, or another file."""
+    kind = kind_of_file(path)
+    if kind != LOSSES:
+        return _corrupt(path, f"is no file of losses{f' (it is {NAMES[kind]})' if kind in NAMES else ''}")
+    size, full = Path(path).stat().st_size, _full_size(path)
+    is_cut = full is not None and size < full
+    fact = f"is cut off: it has {size:,} bytes, by its header {full:,}" if is_cut else f"is damaged ({error})"
+    fix = f"copy it again, or write it again: slm eval RUN --on TEXT --losses {shlex.quote(path)} --force"
+    return CorruptFile(f"{path} {fact}", where=path, fix=fix, path=path)
+
+
+def _full_size(path: str) -> int | None:
+    """The bytes that a file of safetensors has by its header; the end of the header where the file ends before it."""
+    with Path(path).open("rb") as file:
+        n_header = int.from_bytes(file.read(8), "little")
+        header = file.read(min(n_header, _MAX_HEADER_BYTES))
+    if len(header) < n_header:
+        return 8 + n_header
+    try:
+        ends = [each["data_offsets"][1] for name, each in json.loads(header).items() if name != "__metadata__"]
+        return 8 + n_header + int(max(ends))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+_MAX_HEADER_BYTES = 1 << 20
+"""Of the header of a file of losses, which holds the metadata of its run."""
 
 
 def _corrupt(path: str, what: str) -> CorruptFile:

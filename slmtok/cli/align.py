@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import click
 
 from slmtok.analysis.align import Alignment, Losses, Segment, Sums, check_scored, read_losses
 from slmtok.analysis.align import align as align_losses
-from slmtok.cli.arguments import arguments_of
+from slmtok.cli.arguments import arguments_of, command_line, without_options
 from slmtok.cli.files import (
     PAGE,
     check_is_file,
@@ -74,6 +75,7 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
     if output is not None:
         check_is_file(output)
         check_output(output, inputs=[a, b, *on], force=force, content=PAGE)
+    _refuse_exchanged(a, b, on)
     _refuse_runs(a, b, on, read)
     with _score_missing(a, b, on):
         first, second = read_losses(a), read_losses(b)
@@ -94,6 +96,26 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
             file.write(loss_map(mapped, a, b).encode())
     result = _result(found, first, second, top) | ({"path": output} if output else {})
     return Outcome(result, lambda: write_text(_table(result)))
+
+
+def _refuse_exchanged(a: str, b: str, on: Sequence[str]) -> None:
+    """Raises `OptionError` for losses as the value of --on, and the text in their place."""
+    losses = [path for path in (a, b, *on) if kind_of_file(path) == LOSSES]
+    texts = [path for path in (a, b, *on) if path not in losses]
+    given = next((path for path in on if path in losses), None)
+    if given is None or len(losses) != 2 or not all(map(os.path.exists, texts)):
+        return
+    context = click.get_current_context()
+    rest = [word for word in without_options(arguments_of(context), ("--on",)) if word not in (a, b)]
+    words = [*losses, *(word for text in texts for word in ("--on", text)), *rest]
+    place, text = ("A", a) if a in texts else ("B", b)
+    raise OptionError(
+        f"--on {given} is a file of losses, and {place} {text!r} is none",
+        where=context.command_path,
+        limit="A and B are losses, --on is the text",
+        fix=command_line(context, words),
+        option="on",
+    )
 
 
 def _refuse_runs(a: str, b: str, on: Sequence[str], read: ReadOptions) -> None:

@@ -280,7 +280,6 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     if file := next(filter(os.path.exists, dashed), None):
         words = [f"./{word}" if word == file else word for word in arguments]
         return f"{file!r} begins with a dash, as options do", command_line(context, words), file
-    name = _with_one_dash(name, known, arguments) or name
     habit, value, bare = _habit(command, name), _value_of(name, arguments), _without_verb(name, known)
     is_short = habit is not None and len(name) == len("-n")
     meant = None if is_short else f"-{name}" if f"-{name}" in known else _near_option(name, known) or bare
@@ -610,12 +609,6 @@ def _file_in(folder: str, command: click.Command) -> str:
         return f"use -o {shlex.quote(folder)}"
     made = "" if os.path.isdir(folder) else f"; mkdir -p {shlex.quote(folder)} makes the folder"  # noqa: PTH112
     return f"use -o {shlex.quote(os.path.join(folder, example))}{made}"  # noqa: PTH118
-
-
-def _with_one_dash(letter: str, known: Sequence[str], arguments: Sequence[str]) -> str | None:
-    """The argument that is a long option with one dash, such as `-vocab`, which click reads as `-v -o ...`."""
-    words = (argument.partition("=")[0] for argument in arguments)
-    return next((word for word in words if word.startswith(letter) and f"-{word}" in known), None)
 
 
 def _missing_parameter(name: str, param: click.Parameter | None, context: click.Context) -> tuple[str, str | None]:

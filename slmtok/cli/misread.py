@@ -67,6 +67,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     args = ctx.meta["arguments"] = _divide_short(ctx, args)
     _refuse_doubled_command(ctx, args)
     refuse_typography(ctx, args)
+    _refuse_one_dash(ctx, args)
     refuse_shell_words(ctx, args)
     _refuse_option_as_value(ctx, args)
     if takes_corpus(ctx.command):
@@ -98,6 +99,21 @@ def _refuse_doubled_command(ctx: click.Context, args: Sequence[str]) -> None:
     if [*args[: len(begin)]] == begin and not os.path.lexists(args[0]):
         fix = command_line(ctx, args[len(begin) :])
         raise OptionError(f"{ctx.command_path!r} stands there twice", where=ctx.command_path, fix=fix)
+
+
+def _refuse_one_dash(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `-prompt TEXT`, of which click reads `rompt` as the value of `-p`, and TEXT as an argument."""
+    options, end = options_by_flag(ctx.command), args.index("--") if "--" in args else len(args)
+    kept, wrong = [*args], list[str]()
+    for at, (before, word) in enumerate(pairwise(["", *args[:end]])):
+        flag = word.partition("=")[0]
+        is_value = before in options and not options[before].is_flag
+        is_long = len(flag) > len("-o") and f"-{flag.replace('_', '-')}" in options
+        if is_long and not is_value and not os.path.exists(word):  # noqa: PTH110
+            kept[at] = f"-{word}"
+            wrong.append(flag)
+    if wrong:
+        _refuse(f"{wrong[0]!r} has one dash", ctx, wrong[0], kept, limit="a long option has two dashes")
 
 
 def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:
@@ -435,7 +451,8 @@ def _refuse_option_after_dashes(ctx: click.Context, args: Sequence[str]) -> None
 def _refuse_value_of_flag(ctx: click.Context, args: Sequence[str]) -> None:
     """Refuses `--force true` and `--bos=false`, as other tools take flags.
 
-    The word behind a flag is an argument where the command takes text, and where it is a file.
+    The word behind a flag is an argument where the command takes text, and where it is a file. `my.digests` behind
+    `--doc-digests` is the name of what the flag writes.
     """
     takes_text = not all(map(names_input, positional_params(ctx.command)))
     options = [param for param in options_by_flag(ctx.command).values() if param.is_flag]
@@ -446,14 +463,17 @@ def _refuse_value_of_flag(ctx: click.Context, args: Sequence[str]) -> None:
     for word, following in words:
         flag, equals, value = word.partition("=")
         value = value if equals else following
-        found = YES_OR_NO.fullmatch(value)
-        is_other = found is None or takes_text or os.path.exists(value)  # noqa: PTH110
+        found, ending = YES_OR_NO.fullmatch(value), Path(value).suffix[1:]
+        is_name = ending != "" and flag.endswith(f"-{ending}") and flag != f"--{ending}"
+        is_other = not is_name and (found is None or takes_text or os.path.exists(value))  # noqa: PTH110
         if flag not in flags or (not equals and is_other):
             kept.append(word)
             continue
         on, off = flags[flag].opts, flags[flag].secondary_opts
         kept += [flag] if found is None or not found[1] else (off if flag in on else on)[:1]
-        wrong.append((flag, f"{flag} alone" + (f", or {off[0]}" if off and flag in on else ", or without it")))
+        without = f", or {off[0]}" if off and flag in on else ", or without it"
+        written = f": it writes {value_after(OUTPUT_FLAGS, args) or 'OUTPUT'}.{ending}"
+        wrong.append((flag, f"{flag} alone{written if is_name else without}"))
         if not equals:
             next(words)
     if wrong:

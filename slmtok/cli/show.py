@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, pairwise, takewhile
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import text_of
-from slmtok.cli.options import TOKENIZER, argument, command, option
+from slmtok.cli.files import STDIO, names_tokenizer
+from slmtok.cli.options import TOKENIZER, argument, arguments_of_command, command, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import OptionError
@@ -35,6 +38,7 @@ _ESCAPED_MARKS = {mark: f"\\u{ord(mark):04x}" for mark in (BOUNDARY, OPEN, CLOSE
 _BACKGROUNDS = ("\x1b[30;48;5;223m", "\x1b[30;48;5;152m", "\x1b[30;48;5;182m", "\x1b[30;48;5;151m")
 _RESET = "\x1b[0m"
 _NO_TOKEN = -1
+_IDS = re.compile(r"\d+(?:[\s,]+\d+)*,?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,14 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     slmtok show tok.json tiktoken:gpt2 -       several, on the text from stdin
     slmtok show "Once upon a time"             the four schemes, trained on generated stories
     """
+    numbers = _numbers_behind_ids() if ids else []
+    if len(numbers) > 1:
+        raise OptionError(
+            f"--ids takes no value, and {' '.join(numbers)} behind it are numbers",
+            limit="show takes a text; decode takes ids",
+            fix=_decoding_line(numbers, [*more, *items]),
+            option="--ids",
+        )
     names, text = split_arguments(items, more)
     data = read_text(text, DEFAULT_TEXT, MAX_TEXT_BYTES)
     if len(data) > MAX_TEXT_BYTES:
@@ -101,8 +113,28 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     return Outcome(
         {"bytes": len(data), "tokenizers": [one.to_dict() for one in found]},
         lambda: _print(found, len(data), ids=ids, show_bytes=show_bytes),
-        warnings=notes_on_text(text),
+        warnings=_note_on_numbers(text, numbers, names) or notes_on_text(text),
     )
+
+
+def _numbers_behind_ids() -> list[str]:
+    """The words behind `--ids` that may be ids of tokens."""
+    words = arguments_of_command()
+    return [*takewhile(_IDS.fullmatch, words[words.index("--ids") + 1 :])] if "--ids" in words else []
+
+
+def _note_on_numbers(text: str | None, numbers: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """A warning about numbers behind `--ids`, which were taken as the text."""
+    if text is None or [text] != [*numbers]:
+        return ()
+    return (f"{text!r} was taken as the text; as ids: {_decoding_line(numbers, names)}",)
+
+
+def _decoding_line(numbers: Sequence[str], names: Iterable[str]) -> str:
+    """The command that shows the text of ids, with the first of these names that is a tokenizer."""
+    ids = " ".join(" ".join(numbers).replace(",", " ").split())
+    tokenizer = next(filter(names_tokenizer, names), "TOK")
+    return f"echo {ids} | {shlex.join(['slmtok', 'decode', STDIO, '-t', tokenizer])}"
 
 
 def _schemes(data: bytes) -> list[Segmentation]:

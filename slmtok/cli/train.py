@@ -29,6 +29,7 @@ from slmtok.cli.arguments import (
     positional,
     refuse_list,
     with_output_named,
+    without_options,
 )
 from slmtok.cli.files import (
     COUNTS_FILE,
@@ -77,7 +78,8 @@ from slmtok.cli.output import (
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings, pattern_text
 from slmtok.errors import Message, MissingInput, OptionError, Setting, SlmtokError, VocabularyTooSmall
-from slmtok.file_kinds import is_run
+from slmtok.file_kinds import LOCK, is_run, kind_of_file
+from slmtok.files import free_name
 from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.schemes import SCHEMES
@@ -591,10 +593,41 @@ def _of_other_size(size: str | None, arguments: Sequence[str]) -> str:
 _SIZE_OF_LOCK = "leave it out: the lock has the size"
 
 
+def _output_of_reproduce(value: str | None, arguments: Sequence[str]) -> str:
+    """The line without an output, and what gives the tokenizer. Raises `OptionError` for the name of a tokenizer file.
+
+    Another name is that of a file for the verdict, which goes to stdout.
+    """
+    from slmtok.opening import load
+    from slmtok.training.lock import load_lock
+
+    name = value or "again.json"
+    words = [word for word in without_options(arguments, OUTPUT_FLAGS) if word != f"-o{value}"]
+    line = shlex.join(["slmtok", "reproduce", *words])
+    if Path(name).suffix != ".json":
+        return f"{line} > {shlex.quote(free_name(name))}"
+    path = next((word for word in words if kind_of_file(word) == LOCK), None)
+    fix = f"leave it out: {line}"
+    if path is not None:
+        lock = load_lock(path)
+        locked, beside = lock.content["tokenizer"], lock.sibling(lock.content["tokenizer"]["file"])
+        train = ["slmtok", "train", *(lock.texts or ["CORPUS"]), "--vocab", str(locked["n_vocab"]), "-o", name]
+        fix = f"{shlex.join(train)}, with the other options that slmtok info {shlex.quote(path)} --json shows"
+        if beside.is_file() and load(str(beside)).sha256 == locked["sha256"]:
+            fix = f"{line} && {shlex.join(['cp', str(beside), free_name(name)])}"
+    raise OptionError(
+        f"reproduce writes no tokenizer, and {name!r} names one: it trains one again and compares it with the lock",
+        where="slmtok reproduce",
+        limit="the verdict as JSON: --json > verdict.json",
+        fix=fix,
+        option="--output",
+    )
+
+
 @command(
     "reproduce",
     example="slmtok reproduce tok.lock --corpus corpus/",
-    habits=dict.fromkeys(VOCAB_FLAGS, _of_other_size),
+    habits=dict.fromkeys(VOCAB_FLAGS, _of_other_size) | dict.fromkeys(OUTPUT_FLAGS, _output_of_reproduce),
 )
 @argument("lock", metavar="LOCK", help="The lock that slmtok train wrote beside a tokenizer.")
 @option("--corpus", metavar="DIR", help="The folder of the files in the lock, if they were moved.")

@@ -34,7 +34,9 @@ from slmtok.errors import (
     UnsupportedVersion,
     VocabularyTooSmall,
 )
-from slmtok.files import file_digest
+from slmtok.file_content import HEAD_BYTES, content_of
+from slmtok.file_kinds import UNKNOWN, kind_of_file
+from slmtok.files import file_digest, read_file
 from slmtok.json_files import corrupt
 from slmtok.options import CountOptions, ReadOptions, TrainOptions, build_options, option_keys
 from slmtok.schema import Check
@@ -214,6 +216,7 @@ def reproduce(
     there is neither, and what reading and training raise.
     """
     if counts:
+        _refuse_texts(lock, [os.fspath(path) for path in counts])
         found = PretokenCounts.load(*counts)
     else:
         files, difference = _find_inputs(lock, corpus)
@@ -241,6 +244,22 @@ def _faults_of_options(lock: Lock, field: str) -> Iterator[None]:
             field = "training.forbid_regex" if field == "training" else "counts.pattern"
         fault = f"payload.{field}: {error.fact}"
         raise corrupt(lock.path, KIND, fault, "restore the lock, or train again") from None
+
+
+def _refuse_texts(lock: Lock, counts: Sequence[str]) -> None:
+    """Raises `OptionError` for text in the place of counts: the lock has the options that its text is counted with."""
+    files = (path for path in counts if os.path.isfile(path) and kind_of_file(path) == UNKNOWN)  # noqa: PTH113
+    text = next((path for path in files if content_of(read_file(path, HEAD_BYTES)) is None), None)
+    if text is None or text.endswith(".counts"):
+        return
+    listed = lock.content["corpus"]["files"]
+    fix = "name the counts that the tokenizer was trained on"
+    if lock.texts:
+        fix = f"slmtok reproduce {shlex.quote(lock.path)}"
+    elif listed and all(entry["sha256"] for entry in listed):
+        fix = _folder_fix(lock, text)
+    limit = "text is counted with the options that the lock records"
+    raise OptionError(f"--counts {text} is text, not counts", where=lock.path, limit=limit, fix=fix, option="counts")
 
 
 def _find_inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[list[str], Difference | None]:

@@ -44,6 +44,8 @@ REFUSED = {
     "train data -o new --threads 9999": (2, "limit: at most 1024"),
     "sample tok.json": (2, "RUN is missing: 'tok.json' is a tokenizer"),
     "sample gpt2 --prompt hi": (2, "RUN is missing: 'gpt2' is a tokenizer"),
+    "sample run -prompt hi -max_new=5": (2, "fix:   slm sample run --prompt hi --max_new=5\n"),
+    "logprobs run -prompt hi": (2, "error: '-prompt' has one dash"),
     "sample run hi --threads 9999 --max-new 1": (2, "fix:   --threads "),
     "sample run/checkpoints/step-2 hi": (1, "fix:   slm sample run --step 2 hi\n"),
     "plot run/metrics.jsonl -o c.svg": (1, "fix:   slm plot run -o c.svg\n"),

@@ -82,6 +82,17 @@ def test_damaged_files(tmp_path: Path, content: dict[str, Any], about: dict[str,
         comparison.read_losses(tmp_path / "x.loss")
 
 
+@pytest.mark.parametrize("size", [150, -1])
+def test_a_file_that_is_cut_off(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "a.loss"
+    whole = comparison.losses_to_bytes(scored(0), ABOUT)
+    path.write_bytes(whole[:size])
+    with pytest.raises(CorruptFile, match=r"a.loss is cut off: it has [\d,]+ bytes, by its header ") as error:
+        comparison.read_losses(path)
+    assert f"--losses {path} --force" in str(error.value)
+    assert size > 0 or f"by its header {len(whole):,}" in str(error.value)
+
+
 def test_no_file_and_no_safetensors(tmp_path: Path) -> None:
     with pytest.raises(MissingInput, match="does not exist"):
         comparison.read_losses(tmp_path / "none.loss")

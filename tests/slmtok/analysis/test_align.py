@@ -133,6 +133,9 @@ def test_files_of_losses(tmp_path: Path) -> None:
     assert (found.nats.tolist(), found.nbytes.tolist(), found.offsets.tolist()) == ([1.0, 2.0], [3, 2], [0, 2])
     for content, message in (
         (b"no", "is no file of losses"),
+        (save(arrays(), about)[:-1], r"a.losses is cut off: it has 311 bytes, by its header 312\n"),
+        (save(arrays(), about)[:200], "is cut off: it has 200 bytes, by its header "),
+        (save(arrays(), about) + b"more", r"a.losses is damaged \("),
         (save(arrays()), "is not slm-losses, version 1"),
         (save(arrays(nats=np.float64([1, 2])), about), "does not hold exactly"),
         (save(arrays(offsets=np.uint64([0, 3])), about), "offsets that do not fit"),

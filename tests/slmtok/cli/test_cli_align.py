@@ -72,6 +72,13 @@ def test_result_and_map(slmtok, scored: Path) -> None:
         (("a.losses", os.devnull, "--on", "v.jsonl"), "is no regular file, not a file of losses"),
         (("a.losses", "v.jsonl", "--on", "v.jsonl"), "v.jsonl is no file of losses"),
         (("a.losses", "b.losses", "--on", "a.losses"), "a.losses"),
+        (
+            ("v.jsonl", "a.losses", "--top", "3", "--on=b.losses"),
+            "error: --on b.losses is a file of losses, and A 'v.jsonl' is none\n"
+            "  where: slmtok align\n"
+            "  limit: A and B are losses, --on is the text\n"
+            "  fix:   slmtok align a.losses b.losses --on v.jsonl --top 3\n",
+        ),
         (("a.losses", "b.losses", "--on", "v.jsonl", "-o", "v.jsonl", "--force"), "is also the input"),
         (("a.losses", "b.losses", "--on", "v.jsonl", "-o", "-"), "-o - is stdout"),
         (("a.losses", "b.losses"), "--on"),

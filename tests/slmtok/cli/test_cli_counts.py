@@ -251,6 +251,46 @@ def test_a_folder_in_the_place_of_a_lock(slmtok):
     assert "fix:   slmtok reproduce tok.lock\n" in slmtok("reproduce", "run").err
 
 
+def test_text_in_the_place_of_counts_is_counted_by_its_lock(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat.\n\nthe rat ran.\n\n" * 20)
+    assert slmtok("train", "a.txt", "--vocab", 275, "--separator", "\n\n", "-o", "tok.json").code == 0
+    ran = slmtok("reproduce", "tok.lock", "--counts", "a.txt")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --counts a.txt is text, not counts\n  where: tok.lock\n"
+        "  limit: text is counted with the options that the lock records\n  fix:   slmtok reproduce tok.lock\n",
+    )
+    assert slmtok("reproduce", "tok.lock").code == 0
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "a.txt").rename("moved/a.txt")
+    ran = slmtok("reproduce", "tok.lock", "--counts", "moved/a.txt")
+    assert ran.err.endswith("fix:   slmtok reproduce tok.lock --corpus moved\n")
+    # Other options would give counts that differ.
+    slmtok("count", "moved", "-o", "c.counts", "-q")
+    assert slmtok("train", "c.counts", "--vocab", 275, "-o", "of-counts.json").code == 0
+    ran = slmtok("reproduce", "of-counts.lock", "--counts", "moved/a.txt")
+    assert ran.err.endswith("fix:   name the counts that the tokenizer was trained on\n")
+
+
+@pytest.mark.parametrize("option", [["-o", "again.json"], ["--output=again.json"], ["-oagain.json"]])
+def test_reproducing_writes_no_tokenizer_and_its_fix_does(slmtok, tmp_path, option):
+    (tmp_path / "a.txt").write_text("the cat sat. the rat ran. " * 20)
+    assert slmtok("train", "a.txt", "--vocab", 275, "-o", "tok.json").code == 0
+    ran = slmtok("reproduce", "tok.lock", *option)
+    assert (ran.code, ran.err) == (
+        2,
+        "error: reproduce writes no tokenizer, and 'again.json' names one: "
+        "it trains one again and compares it with the lock\n"
+        "  where: slmtok reproduce\n"
+        "  limit: the verdict as JSON: --json > verdict.json\n"
+        "  fix:   slmtok reproduce tok.lock && cp tok.json again.json\n",
+    )
+    (tmp_path / "tok.json").unlink()
+    fix = slmtok("reproduce", "tok.lock", *option).err.partition("fix:   slmtok ")[2]
+    assert fix.startswith("train a.txt --vocab 275 -o again.json, with the other options that slmtok info tok.lock ")
+    assert slmtok("reproduce", "tok.lock", "-o", "v.txt").err.endswith("fix:   slmtok reproduce tok.lock > v.txt\n")
+
+
 @pytest.mark.parametrize("scheme", ["word", "char", "byte"])
 def test_every_scheme_reproduces(slmtok, corpus, scheme):
     size = [] if scheme == "byte" else ["--vocab", 290]

@@ -155,6 +155,21 @@ def test_text_is_one_argument(slmtok, tok):
     )
 
 
+def test_numbers_behind_ids_are_decoded_by_another_command(slmtok, tok):
+    line = f"echo 270 271 | slmtok decode - -t {tok}\n"
+    ran = slmtok("show", tok, "--ids", "270", "271")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --ids takes no value, and 270 271 behind it are numbers\n"
+        f"  limit: show takes a text; decode takes ids\n  fix:   {line}",
+    )
+    ran = slmtok("show", tok, "--ids", "270,271")
+    assert (ran.code, ran.err) == (0, f"note: '270,271' was taken as the text; as ids: {line}")
+    assert slmtok("decode", "-", "-t", tok, stdin=b"270 271").code == 0
+    # Elsewhere, numbers are text.
+    assert slmtok("show", tok, "2026", "--ids").err == ""
+
+
 def test_empty_text(slmtok, tok):
     assert slmtok("show", tok, "", "--json").json["result"]["tokenizers"][0]["pieces"] == []
     assert slmtok("show", tok, "").code == 0

@@ -162,7 +162,14 @@ CASES = {
         1,
         "python -c \"import tiktoken; tiktoken.get_encoding('gpt2')\", or set TIKTOKEN_CACHE_DIR",
     ),
-    "train a.txt -vocab 300": (2, "unknown option '-vocab'; did you mean '--vocab'?\n  where: slmtok train\n"),
+    "count a.txt --doc-digests my.digests -o c.counts": (
+        2,
+        "error: --doc-digests is given a value\n  where: slmtok count\n"
+        "  limit: --doc-digests alone: it writes c.counts.digests\n"
+        "  fix:   slmtok count a.txt --doc-digests -o c.counts\n",
+    ),
+    "count a.txt --doc-digests a.counts.digests -o c.counts": (2, "error: --doc-digests is given a value\n"),
+    "train a.txt -vocab 300 -o x": (2, "error: '-vocab' has one dash\n  where: slmtok train\n"),
     "train a.txt --vocab 300,400": (2, "fix:   --vocab 300 --vocab 400\n"),
     "train a.txt --vocab 300 --model_type=unigram": (
         2,
@@ -304,7 +311,7 @@ CASES = {
     "count a.txt --text-key review -o x": (2, "fix:   leave --text-key out\n"),
     "completion --install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
     "train a.txt --vocb 280 -o x": (2, "fix:   use --vocab 280\n"),
-    "train a.txt -vocab 280 -o x": (2, "fix:   use --vocab 280\n"),
+    "train a.txt -vocab 280 -o x": (2, "fix:   slmtok train a.txt --vocab 280 -o x\n"),
     "train a.txt --vocb -o x": (2, "fix:   use --vocab N\n"),
     "train --alow-smaller a.txt --vocb=280 --pattern gpt2": (
         2,
