@@ -29,18 +29,22 @@ _SETTINGS_OF_PLAN = ("run.seed", "run.batch_tokens")
 @contextmanager
 def naming_what_differs(run: RunFolder, sets: Sequence[str], data: str | None) -> Iterator[None]:
     """An error about the sequences of a step names the settings that changed them; one about `--data` where those of
-    `run` are.
+    `run` are. For data of another tokenizer the fix packs their text again and continues with the new data.
     """
     try:
         yield
     except Mismatch as error:
+        train = run.config["data"]["train"]
         named = [f"--set {text}" for text in sets if text.partition("=")[0].strip() in _SETTINGS_OF_PLAN]
         if error.fields.get("field") == "plan" and named and isinstance(error.parts["fix"], tuple):
             error.fact = f"{' and '.join(named)}: each step of the run would take other sequences"
             error.where = None
             error.fix = (f"leave out {' and '.join(named)}", *error.parts["fix"][1:])
         elif error.fields.get("field") == "data" and data is not None and isinstance(error.parts["fix"], tuple):
-            error.fix = (_elsewhere(run, str(run.config["data"]["train"])), *error.parts["fix"][1:])
+            error.fix = (_elsewhere(run, str(train)), *error.parts["fix"][1:])
+        elif error.fields.get("field") == "fingerprint" and data is None and isinstance(train, str):
+            going_on = shlex.join(["slm", "resume", *with_value("--data", "NEW", arguments_of_command())])
+            error.fix = f"{error.parts['fix']} && {going_on}"
         raise
 
 

@@ -63,7 +63,12 @@ def test_data_that_were_packed_again_with_another_tokenizer(slm, here) -> None:
         again = f"slmtok pack text.txt -t {run}/tok.json -o NEW"
         line = shlex.join(["slm", *("NEW" if word == "data" else word for word in named)])
         assert err.endswith(f"  fix:   pack its text again with the tokenizer of the run: {again} && {line}\n")
+    err = slm("resume", "own", "--no-eval", code=1).err
+    again = "slmtok pack text.txt -t own/tok.json -o NEW"
+    going_on = "slm resume own --no-eval --data NEW"
+    assert err.endswith(f"  fix:   pack its text again with the tokenizer of the run: {again} && {going_on}\n")
     assert commands(shlex.split(again)[1:]) == 0
+    slm(*shlex.split(going_on)[1:], code=0)
     slm("train", "NEW", *words[2:], code=0)
     slm("eval", "run", "--on", "NEW", code=0)
 
