@@ -59,13 +59,13 @@ def not_indexed(what: str, key: object) -> WrongType:
     """The error for an index of a vocabulary or of a tokenizer, with the method that finds an id or a token."""
     fix = "tok.get_vocab(), a dict from word to id"
     if isinstance(key, str):
-        word = argument_text(key, "word")
-        fix = f"tok.token_to_id({word}), the id of a token, or tok.encode({word}), the ids of a text"
+        fix = f"tok.token_to_id({argument_text(key, 'word')})"
     elif isinstance(key, bytes):
         fix = f"tok.token_id({argument_text(key, 'token')})"
     elif hasattr(key, "__index__"):
         fix = f"tok.token_bytes({argument_text(key, 'id')})"
-    return WrongType(f"{what} is not indexed", fix=fix)
+    limit = "tok.encode gives the ids of a text, tok.token_to_id that of a token" if isinstance(key, str) else None
+    return WrongType(f"{what} is not indexed", limit=limit, fix=fix)
 
 
 @dataclass(frozen=True)

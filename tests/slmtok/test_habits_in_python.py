@@ -67,7 +67,7 @@ def fix_of(call) -> str | None:
             lambda tok: slmtok.compat.as_hf(tok)("a", pad="eos"),
             "as_hf(tok, pad='eos') fills rows with it; its calls take padding=True",
         ),
-        (lambda tok: tok["the"], "tok.token_to_id('the'), the id of a token, or tok.encode('the'), the ids of a text"),
+        (lambda tok: tok["the"], "tok.token_to_id('the')"),
         (lambda tok: tok[b"the"], "tok.token_id(b'the')"),
         (lambda tok: tok[5], "tok.token_bytes(5)"),
         (lambda tok: tok.vocabulary[2:], "tok.get_vocab(), a dict from word to id"),
