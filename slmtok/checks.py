@@ -12,7 +12,7 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
@@ -289,8 +289,11 @@ def _buffer(x: object) -> memoryview | None:
     return view if view.format == "B" and view.ndim == 1 and view.c_contiguous else None
 
 
-def refuse_table(xs: object) -> None:
-    """Raises `WrongType` for a table (pandas, polars, pyarrow), whose iteration gives names of columns or columns."""
+def refuse_table(xs: object, call: Callable[[str], str] | None = None) -> None:
+    """Raises `WrongType` for a table (pandas, polars, pyarrow), whose iteration gives names of columns or columns.
+
+    call: what takes the texts of a column, for a function that does not take the column itself.
+    """
     columns = getattr(xs, "columns", None)
     if not isinstance(columns, Iterable) or not (hasattr(xs, "__getitem__") and hasattr(xs, "__len__")):
         return
@@ -298,7 +301,8 @@ def refuse_table(xs: object) -> None:
     kind, is_arrow = type(xs).__name__, hasattr(xs, "to_pylist")
     texts = [name for name in names if _holds_text(xs[name])]
     chosen = next((name for name in texts if name == "text"), texts[0] if len(texts) == 1 else None)
-    fix = f"slmtok.Texts(table[{chosen!r}].to_pylist())" if is_arrow else f"df[{chosen!r}]"
+    column = f"table[{chosen!r}].to_pylist()" if is_arrow else f"df[{chosen!r}]"
+    fix = call(column) if call else f"slmtok.Texts({column})" if is_arrow else column
     raise WrongType(
         f"a {kind} is a table, not texts",
         limit=f"columns: {', '.join(map(str, names))}",

@@ -25,6 +25,7 @@ _PARTS = "ragged[0] is a row, ragged.ids all ids, ragged.pad(value) an array"
 _NON_NEGATIVE = "slmtok.Ragged(ids[ids >= 0], np.append(0, np.cumsum(ids >= 0))[offsets])"
 _KEPT = frozenset(("<u2", "<u4"))
 """Types of ids, in the byte order of every machine that the engine is built for."""
+_MASKED = "rows[np.arange(rows.shape[1]) >= ragged.lengths()[:, None]] = {}"
 PAD_FIX = "pad=tok.specials.pad, or encode texts of one length"
 
 
@@ -126,6 +127,20 @@ class Ragged:
         if not isinstance(other, Ragged):
             return NotImplemented
         return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.ids, other.ids)
+
+    def __add__(self, other: object) -> NoReturn:
+        """Always raises `WrongType`: the sum may be meant of documents or of ids."""
+        raise WrongType(
+            f"a Ragged has no sum with {type(other).__name__}",
+            limit="documents behind one another are a new Ragged",
+            fix=f"rows = [*a, *b]; {OF_ROWS.partition(', for')[0]}",
+        )
+
+    __radd__ = __add__  # of `sum`
+
+    def __setitem__(self, index: object, ids: object) -> NoReturn:
+        """Always raises `WrongType`."""
+        raise WrongType("a Ragged is immutable", fix="rows = ragged.to_lists(), whose rows can be replaced")
 
     __hash__ = None  # type: ignore[assignment]  # a hash would have to read all ids
 
@@ -292,4 +307,7 @@ def _check_pad(name: str, value: object) -> int:
         return check_int(name, value, 0, U32)
     except (WrongType, OptionError) as error:
         error.fix = f"{name}=tok.specials.pad"
+        if type(value) is int and value < 0:
+            # It masks targets in other libraries.
+            error.fix += f"; for labels: rows = ragged.pad(0); {_MASKED.format(value)}"
         raise

@@ -157,7 +157,8 @@ class Specials(Mapping[str, int]):
         if name not in self.__slots__:
             spelled = value if isinstance(value, str) else f"<|{name}|>"
             call = f"tok = tok.with_special({name!r}, {spelled!r})"
-            raise AttributeError(f"specials are immutable; {call} makes a tokenizer with this spelling")
+            fixed = "" if isinstance(value, str) else ", and the ids of roles never change"
+            raise AttributeError(f"specials are immutable{fixed}; {call} makes a tokenizer with this spelling")
         super().__setattr__(name, value)
 
     def __contains__(self, role: object) -> bool:

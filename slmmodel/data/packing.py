@@ -270,7 +270,7 @@ def count_inputs(lengths: Ints) -> Ints:
         raise WrongType(
             f"lengths are the numbers of ids of documents, not {str(lengths)[:40]!r}",
             limit="one dimension of integers from 0 up",
-            fix="np.diff(offsets), where offsets begin the documents",
+            fix=_lengths_of(lengths) or "[len(ids) for ids in documents]; of offsets, np.diff(offsets)",
         )
     if given.size > 1 and given[0] == 0 and (given[1:] > given[:-1]).all():
         # As lengths they would pack other documents. No document has 0 ids, since each has its delimiters.
@@ -280,6 +280,18 @@ def count_inputs(lengths: Ints) -> Ints:
             fix="np.diff(offsets) in place of the offsets",
         )
     return np.maximum(given.astype(np.int64, copy=False) - 1, 0)
+
+
+def _lengths_of(documents: Any) -> str | None:
+    """The lengths of the ids of documents in their place, as a caller writes them; None for other values."""
+    rows = list(documents) if isinstance(documents, list | tuple) or np.ndim(documents) == 2 else []
+    if not rows or not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        return None
+    return "[len(ids) for ids in documents]" if len(rows) > _MAX_SHOWN else str([len(row) for row in rows])
+
+
+_MAX_SHOWN = 8
+"""Documents whose lengths a fix repeats."""
 
 
 def concatenate_ranges(starts: Ints, stops: Ints) -> tuple[Ints, Ints]:

@@ -276,17 +276,23 @@ def _not_scored(call: str, given: list[object], wanted: str) -> WrongType:
     """The error for arguments that are no losses, scores or units; paths and scores become them in the fix."""
     made = {"Losses": "{}", "Scores": "{}.scores", "Units": "units({}.scores)"}[wanted]
     of_scores = {"Losses": "Losses({}, {{}})", "Units": "units({})"}.get(wanted, "{}")
-    parts = []
+    parts, commands = [], []
     for each, name in zip(given, ("a", "b"), strict=False):
-        file = repr(str(each)) if isinstance(each, str | Path) else "FILE"
-        losses = name if isinstance(each, Losses) else f"read_losses({file})"
+        file, run = f"{name}.losses", getattr(getattr(each, "run", each), "path", each)
+        if isinstance(each, str | Path) and not Path(each).is_dir():
+            file = str(each)
+        elif not isinstance(each, Losses | Scores | Units):
+            shown = shlex.quote(str(run)) if isinstance(run, str | Path) else "RUN"
+            commands.append(f"slm eval {shown} --losses {file}")
+        losses = name if isinstance(each, Losses) else f"read_losses({file!r})"
         parts.append(of_scores.format(name) if isinstance(each, Scores) else made.format(losses))
     wrong = next(each for each in given if type(each).__name__ != wanted)
     fact = f"{call}() takes {wanted}, not {type(wrong).__name__}"
     fix = f"{call}({', '.join(parts)})"
     names = [name for name in ("Losses", "read_losses", "units") if f"{name}(" in fix.removeprefix(f"{call}(")]
     imported = f"from {__name__} import {', '.join(names)}; " if names else ""
-    return WrongType(fact, fix=imported + fix)
+    limit = f"losses in files, which {' and '.join(commands)} write" if commands else None
+    return WrongType(fact, limit=limit, fix=imported + fix)
 
 
 def _check_same_documents(a: Losses, b: Losses) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
 from slmtok.calls import Expression, argument_text, call_text, explains_calls, pack_each, pack_meant
-from slmtok.checks import check_output_name, check_path, refuse_home
+from slmtok.checks import check_output_name, check_path, refuse_home, refuse_table
 from slmtok.corpus import Sources, find
 from slmtok.corpus.content_notes import content_notes
 from slmtok.corpus.contents import refuse_counts
@@ -151,6 +151,7 @@ def _checked_options(
     try:
         _check_tokenizer(corpus, tokenizer, out, written, options)
         if not isinstance(corpus, (str, os.PathLike, list, tuple)):
+            refuse_table(corpus, lambda texts: _call_of_texts(Expression(texts), out, options, keywords, force=force))
             fix = _call_of_texts(corpus, out, options, keywords, force=force) + _IN_MEMORY
             raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=_PATHS, fix=fix, option="corpus")
         return build_options(PackOptions, options, keywords)
@@ -237,7 +238,7 @@ def _find(corpus: Any, options: PackOptions, call_of: Callable[[object], str]) -
 def _call_of_texts(corpus: object, out: object, options: object, keywords: dict[str, Any], *, force: bool) -> str:
     """The fix for texts in memory: they become records of a file, which the call packs."""
     file = free_name("texts.jsonl")
-    texts = "texts"
+    texts = str(corpus) if isinstance(corpus, Expression) else "texts"
     if isinstance(corpus, (list, tuple)):
         # One text alone may be too long to repeat.
         texts = argument_text(corpus, "texts" if len(corpus) > 1 else "[text]")

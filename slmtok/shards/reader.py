@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from slmtok.checks import check_index, check_path
 from slmtok.errors import CorruptFile, OptionError, Setting, SlmtokError, WrongType
@@ -188,6 +188,24 @@ class Shards:
             raise IndexError(f"document {index} of {firsts[-1]} in split {split!r}")
         at = bisect_right(firsts, index) - 1
         return self.shards[split][at].document(index - firsts[at])
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        """Always raises `WrongType`: documents are numbered within their split."""
+        split = next(iter(self.shards), SPLITS[0])
+        call, n_docs = f"data.document({{}}, {split!r})", self.n_docs(split)
+        number = check_index(index, call, n_docs)
+        fix = call.format(number + n_docs * (number < 0))
+        raise WrongType(
+            "documents of packed data are numbered within their split", limit=f"{n_docs:,} in {split!r}", fix=fix
+        )
+
+    def __len__(self) -> NoReturn:
+        """Always raises `WrongType`, as indexing."""
+        fix = " + ".join(f"data.n_docs({split!r})" for split in self.shards)
+        raise WrongType("packed data have a number of documents for each split", fix=fix)
+
+    def __bool__(self) -> bool:
+        return True  # `__len__` would raise
 
     def close(self) -> None:
         """Closes the mapped files: Windows neither replaces nor removes one that is mapped. Views stay valid."""

@@ -215,6 +215,10 @@ FIXES: list[tuple[Any, str]] = [
         f"{OF_LOSSES} read_losses; compare(read_losses('a.losses'), read_losses('b.losses'))",
     ),
     (
+        lambda: compare("run", app.load("run")),
+        f"{OF_LOSSES} read_losses; compare(read_losses('a.losses'), read_losses('b.losses'))",
+    ),
+    (
         lambda: compare(app.load("run").evaluate(), "b.losses"),
         f"{OF_LOSSES} Losses, read_losses; compare(Losses(a, {{}}), read_losses('b.losses'))",
     ),
@@ -278,6 +282,14 @@ def test_fixes(call: Any, fix: str, inside: Path) -> None:
         call()
     assert str(caught.value.fix).startswith(fix)
     assert sorted(inside.iterdir()) == before
+
+
+def test_runs_in_the_place_of_losses_are_evaluated_first(inside: Path) -> None:
+    wrong: Any = app.load("run")
+    with pytest.raises(SlmmodelError) as caught:
+        compare(wrong, "run")  # type: ignore[arg-type]
+    evaluated = f"slm eval {wrong.run.path} --losses a.losses and slm eval run --losses b.losses"
+    assert caught.value.limit == f"losses in files, which {evaluated} write"
 
 
 MISSING: list[Any] = [

@@ -14,6 +14,7 @@ from pasting import pasted
 
 import slmtok
 from slmtok.compat import as_hf, as_tiktoken
+from slmtok.compat.cs336 import train_bpe
 from slmtok.errors import MissingInput, OptionError, SlmtokError, WrongType
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
@@ -285,6 +286,13 @@ def test_texts_in_the_place_of_paths_are_in_the_fix(tok: slmtok.Tokenizer) -> No
     with pytest.raises(MissingInput) as caught:
         slmtok.count(paths)
     assert str(caught.value.fix).startswith("slmtok.Texts(texts), if")
+
+
+def test_a_text_in_the_place_of_a_path_becomes_a_file(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(MissingInput, match="it looks like text, not like a path") as caught:
+        train_bpe(TEXT, 270, ["<|endoftext|>"])
+    exec(str(caught.value.fix).partition(", then")[0], {"text": TEXT})
+    assert Path("text.txt").read_text() == TEXT
 
 
 @pytest.mark.parametrize("scheme", ["bpe", "word"])

@@ -120,6 +120,8 @@ def test_spellings_with_ids(special, fix):
 def test_specials_are_immutable(tok):
     with pytest.raises(AttributeError, match=r"specials are immutable; tok = tok.with_special\('eos', '<x>'\) makes"):
         tok.specials.eos = "<x>"
+    with pytest.raises(AttributeError, match="immutable, and the ids of roles never change; tok = "):
+        tok.specials.eos = 5
     assert copy.deepcopy(tok.specials) == pickle.loads(pickle.dumps(tok.specials)) == tok.specials
 
 
@@ -197,7 +199,7 @@ def test_tensors_that_are_no_ids(tok):
     with pytest.raises(WrongType, match="a mask"):
         tok.decode(torch.ones(2, dtype=torch.bool))
     for call in (tok.decode, tok.decode_batch):
-        with pytest.raises(WrongType, match=r"this is one id\n  fix:   tok.decode\(\[id\]\)"):
+        with pytest.raises(WrongType, match=r"this is one id\n  fix:   tok.decode\(\[3\]\)"):
             call(torch.tensor(3))
     assert tok.decode(torch.tensor([100, 101])) == tok.decode([100, 101])
 

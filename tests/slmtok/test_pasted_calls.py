@@ -352,6 +352,10 @@ def test_a_table_in_place_of_texts(tok: slmtok.Tokenizer, kind: str, columns: di
                  lambda: slmtok.Texts(table)):  # fmt: skip
         _, column = pasted(call, WrongType, df=table, table=table)
         assert slmtok.count(column).totals.documents == 1 and tok.count_tokens(column)
+    with pytest.raises(WrongType, match=f"columns: {', '.join(columns)}") as caught:
+        slmtok.pack(table, tok, "of_table", val="none")
+    exec(str(caught.value.fix), {"slmtok": slmtok, "tok": tok, "df": table, "table": table})
+    assert tok.decode(open_shards("of_table").document(0), skip_special=True) == TEXT
 
 
 def test_a_table_with_several_columns_of_text(tok: slmtok.Tokenizer) -> None:

@@ -1,5 +1,8 @@
 """Ragged batches: rows are views, slices share memory."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -202,3 +205,27 @@ def test_documents_are_found_in_a_ragged() -> None:
     ids, offsets = np.array([1, 2, 3], dtype=np.uint16), np.array([0, 2, 3], dtype=np.int64)
     rows = Ragged(ids, offsets)
     assert [1, 2] in rows and rows[1] in rows and [2] not in rows and "a" not in rows and None not in rows
+
+
+def test_what_a_ragged_does_not_do_has_a_way_on() -> None:
+    a, b = Ragged(np.arange(3, dtype=np.uint16), np.array([0, 1, 3])), Ragged(np.arange(2), np.array([0, 2]))
+    sums: tuple[Callable[[], object], ...] = (lambda: a + b, lambda: sum([a, b]))
+    for call in sums:
+        with pytest.raises(WrongType, match="a Ragged has no sum with") as caught:
+            call()
+        rows, joined = str(caught.value.fix).split("; ")
+        names: dict[str, Any] = {"slmtok": slmtok, "np": np, "a": a, "b": b}
+        exec(rows, names)
+        assert eval(joined, names).to_lists() == [*a.to_lists(), *b.to_lists()]
+    with pytest.raises(WrongType, match=r"a Ragged is immutable\n  fix:   rows = ragged.to_lists\(\)"):
+        a[0] = [1, 2]
+
+
+def test_labels_are_padded_with_a_mask() -> None:
+    ragged = Ragged(np.arange(3, dtype=np.uint16), np.array([0, 1, 3]))
+    for call in (lambda: ragged.pad(-100), lambda: ragged.to_torch(pad=-100)):
+        with pytest.raises(OptionError, match="=-100 is out of range") as caught:
+            call()
+        names: dict[str, Any] = {"np": np, "ragged": ragged}
+        exec(str(caught.value.fix).partition("; for labels: ")[2], names)
+        assert names["rows"].tolist() == [[0, -100], [1, 2]]

@@ -102,6 +102,14 @@ def test_targets_at_the_start_of_documents_are_left_out(name: str, seq_len: int)
         assert getattr(batch, field).equal(getattr(whole, field))
 
 
+@pytest.mark.parametrize("documents", [[[1, 5, 2], [1, 6, 7, 2]], [[1, 5, 2]] * 20, np.ones((2, 3), np.int64)])
+def test_documents_in_the_place_of_lengths_are_counted(documents: Any) -> None:
+    with pytest.raises(WrongType, match="lengths are the numbers of ids of documents") as caught:
+        make_packing("concat", documents, 8)
+    lengths = [len(ids) for ids in documents]
+    assert eval(str(caught.value.fix), {"documents": documents}) == lengths and len(make_packing("concat", lengths, 8))
+
+
 @pytest.mark.parametrize("offsets", [[0, 9, 12, 26], [0, 9]])
 def test_offsets_in_the_place_of_lengths_are_refused(offsets: list[int]) -> None:
     with pytest.raises(
@@ -315,5 +323,5 @@ def test_lengths_of_any_integers(lengths):
 def test_lengths_and_seq_len_in_another_order_are_named() -> None:
     with pytest.raises(WrongType, match=r"fix:   make_packing\('concat', lengths, 8\), with"):
         make_packing("concat", 8, np.array([9, 3, 14]))  # type: ignore[arg-type]
-    with pytest.raises(WrongType, match=r"fix:   np\.diff\(offsets\), where"):
+    with pytest.raises(WrongType, match=r"fix:   \[len\(ids\) for ids in documents\]; of offsets"):
         make_packing("concat", "x", 8)  # type: ignore[arg-type]

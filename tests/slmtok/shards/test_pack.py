@@ -56,6 +56,22 @@ def test_documents_come_back(records, texts, tokenizer, tmp_path):
     assert open_shards(tmp_path / "d").n_tokens() == shards.n_tokens() == tokens
 
 
+def test_documents_by_index_and_number_have_a_call(records, texts, tokenizer, tmp_path):
+    data = packed(records, tokenizer, tmp_path / "d", val="none")
+    assert data  # although it has no length
+    names = {"data": data}
+    for index in (7, -1):
+        with pytest.raises(WrongType, match="documents of packed data are numbered within their split") as caught:
+            data[index]
+        assert eval(caught.value.fix, names).tolist() == data.document(range(len(texts))[index]).tolist()
+    with pytest.raises(WrongType) as caught:
+        data[1:3]
+    assert len(eval(caught.value.fix, names)) == 2
+    with pytest.raises(WrongType) as caught:
+        len(data)
+    assert eval(caught.value.fix, names) == len(texts)
+
+
 def test_a_path_is_no_tokenizer(records, tmp_path):
     with pytest.raises(WrongType, match="tokenizer is str, not a Tokenizer"):
         pack(records, "tok.json", tmp_path / "d")
