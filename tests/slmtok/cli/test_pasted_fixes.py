@@ -343,6 +343,7 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("diff tok.json", "slmtok diff tok.json other.json"),
         ("diff tok.json tok.lock", "name another tokenizer in place of tok.lock: tok.json is given already"),
         ("eval tok.json tok.lock --on a.txt", "name another tokenizer in place of tok.lock: tok.json is given already"),
+        ("eval tok.json other.json tok.lock --on a.txt", "slmtok eval tok.json other.json --on a.txt"),
         ("diff -t tok.json --on a.txt", "slmtok diff -t tok.json --on a.txt other.json"),
         ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
         ("audit tok.json --on a.txt --leak a.counts",
