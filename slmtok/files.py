@@ -172,7 +172,12 @@ def missing_input(path: str | os.PathLike[str], *, is_corpus: bool = False) -> M
         fact = f"{str(path)!r} is a link to {target!r}, which does not exist"
         return MissingInput(fact, fix="name a file, or make the link again", path=str(path))
     if expanded := expanded_home(str(path)):
-        return MissingInput(f"no file {str(path)!r}: '~' is not expanded", fix=repr(expanded), path=str(path))
+        fact, name = f"no file {str(path)!r}: '~' is not expanded", Path(path).name
+        if not (os.path.lexists(expanded) or glob_matches(expanded)):
+            near = f"name {name!r}" if Path(name).exists() else similar_file(expanded) or "check the name"
+            where = f"the home folder is {str(Path.home())!r}, and {expanded!r} does not exist either"
+            return MissingInput(fact, where=where, fix=near, path=str(path))
+        return MissingInput(fact, fix=repr(expanded), path=str(path))
     if Path(path).is_dir():
         return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))
     if found := glob_matches(str(path)):

@@ -721,7 +721,10 @@ def _sources(paths: object, out: object) -> list[str]:
                 error.limit = f"encode_files(paths, out), and {os.fspath(out)!r} is a file"
                 error.fix = f"tok.encode_files({os.fspath(out)!r}, {name!r})"
             mention_texts(error, paths, "tok.encode_batch(texts), if they are texts; else check the names")
-            if glob_matches(name) and len(names) == 1:
+            found = glob_matches(name) if len(names) == 1 else []
+            if lost := next((each for each in found if not os.path.exists(each)), None):  # noqa: PTH110
+                raise missing_input(lost)
+            if found:
                 error.fix = f"import glob; tok.encode_files(sorted(glob.glob({name!r})), {argument_text(out, 'out')})"
             raise error
         if not place.is_file():

@@ -226,7 +226,7 @@ def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSour
     place = files[0][0].parent if files else "the validation data"
     packed = f"slmtok pack TEXT -t {tokenizer}{_flags_of(val)} --val none -o NEW"
     if val.packed_from and all(map(os.path.exists, val.packed_from)):
-        packed = pack_again(val, *shlex.split(tokenizer))  # which divides the text as it was
+        packed = pack_again(val, shlex.split(tokenizer)[0])  # which divides the text as it was
     raise Mismatch(
         "training and validation data were made with different tokenizers",
         where=f"{name or 'the training data'}: {vocab.fingerprint[:8]}…, {place}: {val.vocab.fingerprint[:8]}…",

@@ -12,6 +12,8 @@ import json
 import re
 import struct
 from collections import namedtuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal
@@ -31,10 +33,11 @@ from slmmodel.data.source import (
     corrupt,
     delimiters_of,
     map_array,
+    pack_again,
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import Argument, Mismatch, MissingInput
+from slmmodel.errors import Argument, CorruptFile, Mismatch, MissingInput
 from slmmodel.json_files import Count, Digest, FaultError, Strict, exactly, read_object, validated
 from slmmodel.vocab import VocabMeta
 
@@ -197,6 +200,33 @@ class ShardSource(OneBlockSource):
                 fix=tuple(fix),
             )
         self.paths = [folder / f"{entry.name}.bin" for entry in entries]
+        self.inference, self.pack_flags = manifest.inference, manifest.pack_flags()
+        sources = manifest.plan.get("sources")
+        listed = sources if isinstance(sources, list) else []
+        self.packed_from = tuple(str(each.get("name")) for each in listed if isinstance(each, dict))
+        with self._naming_command():
+            shards, delimiters = self._open_shards(manifest, entries)
+        super().__init__(shards, delimiters)
+        self._unchecked = set(range(len(shards)))
+        self._documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
+        self.domain_names = tuple(manifest.domains)
+        self._digests: list[dict[Any, str]] = [entry.sha256 for entry in entries]
+
+    @contextmanager
+    def _naming_command(self) -> Iterator[None]:
+        """The fix of an error about a damaged file has the command that packed the data, and replaces them."""
+        try:
+            yield
+        except (CorruptFile, MissingInput) as error:
+            folder = self.paths[0].parent
+            tokenizer = folder / "tok.json"
+            if error.fix == REPACK and tokenizer.is_file():
+                error.fix = f"pack the data again: {pack_again(self, str(tokenizer), folder)}"
+            raise
+
+    def _open_shards(self, manifest: _Manifest, entries: Sequence[_Entry]) -> tuple[list[Shard], Delimiters]:
+        """The shards of a split. Raises as `__init__`."""
+        folder = self.paths[0].parent
         try:
             headers = [self._read_header(*numbered) for numbered in enumerate(entries)]
             stores_opening, stores_closing = FRAMES[manifest.frame]
@@ -212,15 +242,7 @@ class ShardSource(OneBlockSource):
             ]
         except OSError as error:
             raise unreadable(folder, error) from error
-        super().__init__(shards, delimiters)
-        self._unchecked = set(range(len(shards)))
-        self._documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
-        self.domain_names = tuple(manifest.domains)
-        self.inference, self.pack_flags = manifest.inference, manifest.pack_flags()
-        sources = manifest.plan.get("sources")
-        listed = sources if isinstance(sources, list) else []
-        self.packed_from = tuple(str(each.get("name")) for each in listed if isinstance(each, dict))
-        self._digests: list[dict[Any, str]] = [entry.sha256 for entry in entries]
+        return shards, delimiters
 
     def _read_header(self, number: int, entry: _Entry) -> Header:
         """The header of a shard, which must agree with its entry in the manifest and with the vocabulary."""
@@ -280,7 +302,8 @@ class ShardSource(OneBlockSource):
     def shard(self, number: int) -> Shard:
         """See `DocumentBlock`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
         if number in self._unchecked:
-            self._check_ids(self.paths[number], self.shards[number])
+            with self._naming_command():
+                self._check_ids(self.paths[number], self.shards[number])
             self._unchecked.discard(number)
         return self.shards[number]
 

@@ -78,11 +78,15 @@ class TokenSource(ABC):
         return []
 
 
-def pack_again(source: TokenSource, tokenizer: str) -> str:
-    """The command that packs the text of a source with a tokenizer: its files where they exist, and its options."""
+def pack_again(source: TokenSource, tokenizer: str, folder: Path | None = None) -> str:
+    """The command that packs the text of a source with a tokenizer: its files where they exist, and its options.
+
+    folder: packed data that it replaces; None for a new folder.
+    """
     exist = source.packed_from and all(map(os.path.exists, source.packed_from))
     text = shlex.join(source.packed_from) if exist else "CORPUS"
-    return " ".join(["slmtok pack", text, "-t", shlex.quote(tokenizer), *filter(None, [source.pack_flags]), "-o NEW"])
+    output = "-o NEW" if folder is None else f"-o {shlex.quote(str(folder))} --force"
+    return " ".join(["slmtok pack", text, "-t", shlex.quote(tokenizer), *filter(None, [source.pack_flags]), output])
 
 
 def check_tokenizer(source: TokenSource, vocab: VocabMeta, run: Path, tokenizer: Path | None) -> None:

@@ -187,7 +187,9 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
         return
     beside = str(error.fix).partition("tokenizer file beside it: ")[2]
     if beside and beside in [value for _, value in _values(ctx)]:
-        error.fix = f"name another tokenizer in place of {path}: {beside} is given already"
+        is_one_of_many = path in positional(ctx) and len(positional(ctx)) > 2
+        other = f"name another tokenizer in place of {path}: {beside} is given already"
+        error.fix = line_without({path}, ctx) if is_one_of_many else other
 
 
 def with_commands(fix: str, path: str, ctx: click.Context | None = None) -> str:

@@ -123,10 +123,12 @@ def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:
     for flag, word in words:
         if flag not in options or options[flag].is_flag:
             continue
-        is_text = not stands_for_path(options[flag]) and options[flag].metavar != "N"
+        listed = str(options[flag].metavar or "VALUE").split("|")
+        is_text = not stands_for_path(options[flag]) and len(listed) == 1 and listed != ["N"]
         is_long = word[:2] == "--" and (not is_text or word.partition("=")[0] in options)
         if word in options or (is_long and not os.path.exists(word)):  # noqa: PTH110
-            fix = f"{flag} {options[flag].metavar or 'VALUE'}" + f", or {flag}={word} if that is the value" * is_text
+            fix = " or ".join(f"{flag} {value}" for value in listed)
+            fix += f", or {flag}={word} if that is the value" * is_text
             fact = f"{flag} has no value: {word} behind it is an option"
             raise OptionError(fact, where=ctx.command_path, fix=fix, option=flag)
         next(words, None)

@@ -610,6 +610,6 @@ corpus_argument = argument(
 dry_run_option = option("--dry-run", is_flag=True, help="Print what would be done, and stop.", panel=OUTPUT)
 ray_option = option(
     "--ray",
-    metavar="ADDRESS",
+    metavar="auto|local|HOST:PORT",
     help="Run on a Ray cluster: auto for that of this machine, local, or host:port. The result is the same.",
 )

@@ -35,7 +35,7 @@ from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
-from slmtok.corpus.reading import excluded_globs, is_excluded
+from slmtok.corpus.reading import excluded_globs, is_excluded, leave_out_too
 from slmtok.errors import OptionError, Setting, SlmtokError
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
@@ -111,7 +111,7 @@ def pack(
         files = identified_files(corpus, options)
     except SlmtokError as error:
         if inside is not None:
-            _leave_output_out(error, inside)
+            leave_out_too(error, excluded_globs(inside))
         raise
     if inside is not None:
         raise inside
@@ -137,15 +137,6 @@ def _refuse_listed_tokenizers(corpus: tuple[str, ...], tokenizers: tuple[str, ..
             fix=options + place,
             option="tokenizer",
         )
-
-
-def _leave_output_out(error: SlmtokError, inside: OptionError) -> None:
-    """Adds to a fix that leaves files out the glob of the output, with which the error for its place leaves it out."""
-    given, output, fix = excluded_globs(error), excluded_globs(inside), error.parts["fix"]
-    if given and output and isinstance(fix, tuple):
-        both = Setting("exclude", tuple(dict.fromkeys([*given, *output])))
-        parts = (" leave them out" if str(part).startswith(" leaves ") else part for part in fix)
-        error.fix = tuple(both if isinstance(part, Setting) and part.name == "exclude" else part for part in parts)
 
 
 def _output_in_corpus(corpus: tuple[str, ...], output: str, options: PackOptions) -> OptionError | None:

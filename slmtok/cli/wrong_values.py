@@ -211,6 +211,8 @@ def _one_of_list(name: str, param: click.Parameter | None, value: str, context: 
         return f"{name} {number}"
     if percent and not percent[2] and _share(value) > 0 and takes(number := f"{_share(value) * 100:g}%"):
         return f"{name} {number}"
+    if percent and not percent[2] and takes("0.5") and takes(number := f"{value}%"):
+        return f"{name} {number}"
     parts = [part.strip() for part in value.split(",")]
     if name == "--seeds" and len(parts) > 1 and all(map(str.isdecimal, parts)):
         return f"--seeds {len(parts)}"

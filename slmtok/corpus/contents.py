@@ -525,6 +525,12 @@ def refuse_counts(paths: Sequence[str]) -> None:
             )
 
 
+def counts_below(paths: Sequence[str], named: Collection[str]) -> list[str]:
+    """The counts files, by their suffix and content, among the sources of folders and globs."""
+    found = [path for path in paths if path.endswith(".counts") and path not in named]
+    return [path for path in found if kind_of_file(path) == file_kinds.COUNTS]
+
+
 def kind_among(paths: Sequence[str], options: ReadOptions) -> KindFound | None:
     """The first kind of text other than prose among the sources that are read as text, with its sources.
 

@@ -10,13 +10,22 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from glob import escape
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.contents import MAX_GLOBS, check_texts, kind_among, leave_out_all, names_among, refuse_own_files
+from slmtok.corpus.contents import (
+    MAX_GLOBS,
+    check_texts,
+    counts_below,
+    kind_among,
+    leave_out_all,
+    names_among,
+    refuse_own_files,
+)
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.globs import listed_globs, matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
@@ -70,6 +79,15 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     """
     if isinstance(corpus, Sources):
         return corpus
+    try:
+        return _find(corpus, options)
+    except (MissingInput, OptionError) as error:
+        leave_out_too(error, _unreadable_beside(error, corpus, options))
+        raise
+
+
+def _find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> Sources:
+    """As `find`, whose errors name only what is wrong first."""
     given = [corpus] if isinstance(corpus, (str, os.PathLike)) else corpus
     found = expand(given, options.exclude)
     unused = tuple(glob for glob in options.exclude if not any(matches(source, glob) for source in found))
@@ -111,6 +129,32 @@ def excluded_globs(error: SlmtokError) -> list[str]:
     parts = [part for part in fix if isinstance(part, Setting)] if isinstance(fix, tuple) else []
     values = (part.value for part in parts if part.name == "exclude")
     return [glob for value in values for glob in ([value] if isinstance(value, str) else value)]
+
+
+def _unreadable_beside(
+    error: SlmtokError, corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions
+) -> list[str]:
+    """The globs of other files that the corpus is refused for, once the files that the fix of an error leaves out are
+    left out; counts among text are refused by the commands.
+    """
+    globs = excluded_globs(error)
+    if not globs or {*globs} <= {*options.exclude} or len(options.exclude) + len(globs) > MAX_GLOBS:
+        return []
+    try:
+        rest = find(corpus, replace(options, exclude=(*options.exclude, *globs)))
+    except SlmtokError as another:
+        return excluded_globs(another)
+    counts = counts_below(rest, rest.named)
+    return ["*.counts"] if 0 < len(counts) < len(rest) else []
+
+
+def leave_out_too(error: SlmtokError, more: Sequence[str]) -> None:
+    """Adds globs to a fix that leaves files out; any other fix stays."""
+    globs, fix = excluded_globs(error), error.parts["fix"]
+    if globs and more and isinstance(fix, tuple):
+        both = Setting("exclude", tuple(dict.fromkeys([*globs, *more])))
+        parts = (" leave them out" if str(part).startswith(" leaves ") else part for part in fix)
+        error.fix = tuple(both if isinstance(part, Setting) and part.name == "exclude" else part for part in parts)
 
 
 def check_named_fields(sources: Sequence[str], options: ReadOptions, *, is_key_given: bool = False) -> None:

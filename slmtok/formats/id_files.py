@@ -459,7 +459,7 @@ class _Line:
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
                 where=f"{self._where}, word {index + 1}",
                 limit="ASCII digits, or id:start:end with start <= end",
-                fix="write integers with spaces between, one document a line, as slmtok encode does",
+                fix="ids with spaces between, one document a line, as slmtok encode writes without --output-format",
             )
         id = int(match[1])
         if id > _MAX_I64:

@@ -275,7 +275,7 @@ class PackRun:
             changes = plan.differences(before, self.plan)
             has_option = bool(changes) and not str(changes[0]).startswith("without ")
             packed = "packed with " if has_option else "packed "
-            difference: Message = (packed, *changes) if changes else "it is what this command makes"
+            difference: Message = (packed, *changes) if changes else "this command made it"
             kept = plan.given_before(before, self.plan, self.corpus.sources, self.options)
             raise folder.finished(self.folder, found, self.vocabulary, difference, kept)
         self._remove_traces()

@@ -115,6 +115,9 @@ def test_a_glob_is_named_as_one(tok: slmtok.Tokenizer) -> None:
     found = pasted(lambda: tok.encode_files("*.txt", "ids.bin"), MissingInput, tok=tok, glob=glob)
     assert found[0] == "import glob; tok.encode_files(sorted(glob.glob('*.txt')), 'ids.bin')"
     assert len(found[1]) == 2
+    Path("link.txt").symlink_to("/nowhere.txt")
+    with pytest.raises(MissingInput, match=r"'link\.txt' is a link to '/nowhere\.txt', which does not exist"):
+        tok.encode_files("*.txt", "ids.bin")
     with pytest.raises(MissingInput, match="no file") as caught:
         slmtok.load("*.json")
     where = "it is a glob that matches 1 file, and a file is named here"

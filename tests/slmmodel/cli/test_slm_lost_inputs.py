@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -215,3 +216,22 @@ def test_the_same_command_finds_the_data_of_its_run(slm, here: Path) -> None:
         assert pasted == ["slm", "train", own, *begin]
         assert slm(*pasted[1:], "--dry-run").code == 0
     assert slm(*pasted[1:]).code == 0
+
+
+def test_a_shard_that_was_cut_off(slm, here: Path) -> None:
+    """The fix is the command that made the data, which replaces them; the same command then trains."""
+    from slmtok.cli import main as commands
+
+    assert (
+        commands(shlex.split(pack_line := "pack other.txt -t tok.json --separator cat --val hash:20% -o cut -q")) == 0
+    )
+    before = Path("cut/train-00000.bin").read_bytes()
+    line = "train cut -o new --preset cpu-demo --budget steps=1 --no-eval"
+    for size in (4100, 1000):
+        os.truncate("cut/train-00000.bin", size)
+        fix = fix_in(slm(*line.split(), *TRAIN, code=1).err).removeprefix("pack the data again: ")
+        assert fix == "slmtok pack other.txt -t cut/tok.json --separator cat --val hash:20% -o cut --force"
+    assert commands(shlex.split(pack_line)) == 1
+    assert commands(shlex.split(fix)[1:]) == 0
+    assert Path("cut/train-00000.bin").read_bytes() == before
+    slm(*line.split(), *TRAIN, code=0)

@@ -88,3 +88,10 @@ def test_a_sample_that_is_no_whole_choice(slm, here) -> None:
     note = "note: 2 of 2 samples ended before the end of a --choice; a larger --max-new than 1 may let it\n"
     assert note in slm(*line, "--max-new", 1, code=0).err
     assert "--choice" not in slm(*line, "--max-new", 20, code=0).err
+
+
+def test_a_share_in_percent_without_its_sign(slm) -> None:
+    """The default would be another margin than the one that is meant."""
+    for value, meant in (("1", "1%"), ("2.5", "2.5%"), ("100", "0.25%, for instance")):
+        err = slm("ablate", "--text", "a.txt", "--vocabs", "400,600", "--margin", value, "-o", "new", code=2).err
+        assert err.endswith(f"  fix:   --margin {meant}\n")

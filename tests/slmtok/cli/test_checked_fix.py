@@ -114,6 +114,8 @@ def test_an_option_that_is_given_is_not_to_be_given_again(slmtok, here, line, fi
     [
         ("decode -t -o x.txt", "-t has no value: -o behind it is an option", "-t TOK"),
         ("train a.txt --vocab --force -o x.json", "--vocab has no value: --force behind it is an option", "--vocab N"),
+        ("count a.txt --ray -o x.counts", "--ray has no value: -o behind it is an option",
+         "--ray auto or --ray local or --ray HOST:PORT"),
         ("vocab tok.json --grep --json", "--grep has no value: --json behind it is an option",
          "--grep REGEX, or --grep=--json if that is the value"),
     ],

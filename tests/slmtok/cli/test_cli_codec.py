@@ -226,7 +226,7 @@ def test_not_an_id(slmtok, tok, word):
         f"error: {word!r} is not an id\n"
         "  where: stdin, line 2, word 2\n"
         "  limit: ASCII digits, or id:start:end with start <= end\n"
-        "  fix:   write integers with spaces between, one document a line, as slmtok encode does\n"
+        "  fix:   ids with spaces between, one document a line, as slmtok encode writes without --output-format\n"
     )
 
 

@@ -251,7 +251,7 @@ def test_packed_data_of_another_tokenizer_are_named(slmtok, lines, tok, layout):
 def test_packed_data_are_compared_with_the_command(slmtok, lines, tok):
     line = ["pack", lines, "-t", tok, "-o", "data"]
     assert slmtok(*line).code == 0
-    assert "\n  limit: it is what this command makes\n" in slmtok(*line).err
+    assert "\n  limit: this command made it\n" in slmtok(*line).err
     assert "\n  limit: packed with --val auto, now --val none\n" in slmtok(*line, "--val", "none").err
     size = lines.stat().st_size
     with lines.open("a") as file:

@@ -187,6 +187,25 @@ def test_a_link_that_leads_nowhere_can_be_left_out(slmtok) -> None:
     assert fix_of_line(slmtok, "count bokks/aa.txt -o x.counts") == "check the name: there is 'books/a.txt'"
 
 
+def test_all_that_is_no_text_in_a_folder_is_left_out_at_once(slmtok) -> None:
+    """A link to nowhere, a tokenizer and counts, each of which is refused alone."""
+    Path("books").mkdir()
+    Path("books/a.txt").write_text(POEM)
+    for line in ("train books/a.txt --vocab 280 -o books/tok.json", "count books/a.txt -o books/a.counts"):
+        assert slmtok(*line.split()).code == 0
+    for name in ("b.txt", "c.txt"):
+        Path("books", name).symlink_to(f"/nowhere/{name}")
+    links = "--exclude b.txt --exclude c.txt"
+    others = "--exclude tok.json --exclude tok.lock --exclude '*.counts'"
+    line = "pack books -t books/tok.json -o books/data"
+    fix = fix_of_line(slmtok, line)
+    assert fix == f"make the link again, or {links} {others} --exclude 'data/*' leave them out"
+    for name in ("b.txt", "c.txt"):
+        Path("books", name).unlink()
+    assert fix_of_line(slmtok, line) == f"{others} --exclude 'data/*' leave them out"
+    assert slmtok(*shlex.split(f"{line} {others} --exclude 'data/*'")).code == 0
+
+
 def test_a_file_and_links_to_it_in_a_folder(slmtok) -> None:
     Path("books/2024").mkdir(parents=True)
     for name in ("a.txt", "b.txt"):

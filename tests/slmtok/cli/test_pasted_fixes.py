@@ -343,6 +343,7 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("diff tok.json", "slmtok diff tok.json other.json"),
         ("diff tok.json tok.lock", "name another tokenizer in place of tok.lock: tok.json is given already"),
         ("eval tok.json tok.lock --on a.txt", "name another tokenizer in place of tok.lock: tok.json is given already"),
+        ("eval tok.json other.json tok.lock --on a.txt", "slmtok eval tok.json other.json --on a.txt"),
         ("diff -t tok.json --on a.txt", "slmtok diff -t tok.json --on a.txt other.json"),
         ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
         ("audit tok.json --on a.txt --leak a.counts",
@@ -546,7 +547,11 @@ def test_a_home_that_no_shell_expanded_in_an_input(slmtok, here: Path, monkeypat
     fix = fix_of(slmtok("train", "~/a.txt", "--vocab", "290", "-o", "new.json"))
     assert slmtok(*shlex.split(fix)[1:]).code == 0 and package.load("new.json").n_vocab == 290
     assert fix_of(slmtok("encode", "a.txt", "-t", "~/tok.json")) == repr(str(here / "tok.json"))
-    assert fix_of(slmtok("train", "~/*.text", "--vocab", "290")).endswith(f"{here}/*.text' --vocab 290 -o tok-2.json")
+    assert fix_of(slmtok("train", "~/*.txt", "--vocab", "290")).endswith(f"{here}/*.txt' --vocab 290 -o tok-2.json")
+    (here / "home").mkdir()
+    monkeypatch.setenv("HOME", str(here / "home"))
+    ran = slmtok("train", "~/a.txt", "--vocab", "290", "-o", "new-2.json")
+    assert fix_of(ran) == "name 'a.txt'" and f"{str(here / 'home/a.txt')!r} does not exist either" in ran.err
 
 
 def test_records_that_are_read_as_text_are_noted(slmtok, here: Path) -> None:
