@@ -423,7 +423,9 @@ def _start_time(process: int) -> str | None:
             if os.readlink("/proc/self") != str(os.getpid()):  # noqa: PTH115
                 return "0"
             # The name of the program, in brackets, may hold anything; the start is the 20th field behind it.
-            return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+            fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            # A killed process has ended, also before its parent waits for it, which some never do.
+            return None if fields[0] in ("Z", "X") else fields[19]
     with suppress(PermissionError):
         try:
             if os.name == "posix":

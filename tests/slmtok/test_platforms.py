@@ -112,6 +112,15 @@ def test_temporary_files_of_processes_that_cannot_be_seen_stay(monkeypatch: pyte
     assert [part.exists() for part in parts] == [False, True, True]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_a_process_that_nobody_waited_for_has_ended() -> None:
+    with subprocess.Popen(["sleep", "60"]) as running:
+        assert atomic._start_time(running.pid) not in (None, "0")
+        running.kill()
+        os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
+        assert atomic._start_time(running.pid) is None
+
+
 def test_memory_and_processor_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(path: Path, *options: object, **keywords: object) -> str:
         raise FileNotFoundError(path)
