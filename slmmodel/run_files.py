@@ -69,6 +69,14 @@ class Parent(Strict):
     """of all steps before; null where they had several"""
     data: str | None = None
     """digest of the training data of step 0"""
+    run: str | None = None
+    """the name of its folder"""
+    steps: Count | None = None
+    """that its run planned"""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """of its run, by dotted name: those that decide the weights and differ in the branch"""
+    parent: Parent | None = None
+    """of its run, where that is a branch too"""
 
 
 class Fingerprint(Strict):
@@ -94,6 +102,22 @@ def first_data(fingerprint: Mapping[str, Any]) -> str | None:
     parent: Mapping[str, Any] = fingerprint.get("parent") or {}
     digest: str | None = parent.get("data") or fingerprint.get("data")
     return digest
+
+
+def origins(fingerprint: Mapping[str, Any]) -> list[str]:
+    """Of a branch, the runs that took its first steps, the newest first, with the settings they had instead."""
+    found, settings = list[str](), dict[str, Any]()
+    parent: Mapping[str, Any] | None = fingerprint.get("parent")
+    while parent is not None:
+        # Each records what differs in the run that began with it; all are told as they differ from this run.
+        settings |= parent.get("settings", {})
+        planned = f" ({parent['steps']:,} steps planned)" if parent.get("steps") is not None else ""
+        listed = ", ".join(f"{name} {'null' if value is None else value}" for name, value in sorted(settings.items()))
+        run = f"the run {parent['run']}" if parent.get("run") else "another run"
+        differing = f", which had {listed}" if listed else ""
+        found.append(f"from step {parent['step']:,} of {run}{planned}{differing}")
+        parent = parent.get("parent")
+    return found
 
 
 class Validation(Strict):
@@ -188,6 +212,8 @@ class Result(Strict):
     weights_sha256: str | None = None
     """digest of the final weights of a finished run"""
     resumed_from: Count | None = None
+    branch: list[str] = Field(default_factory=list)
+    """`origins`"""
     notes: list[str] = Field(default_factory=list)
 
 

@@ -29,7 +29,7 @@ from slmmodel.distributed import Replacement, World, is_restart, process_group, 
 from slmmodel.errors import Argument, NotFinite, OptionError
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.run_files import BRANCH_FIELDS, FINAL_REASONS, VERSION, TrainState, Validation
+from slmmodel.run_files import BRANCH_FIELDS, FINAL_REASONS, VERSION, TrainState, Validation, origins
 from slmmodel.sizes import counted, format_time
 from slmmodel.torch_state import kept_torch_state, own_torch_state
 from slmmodel.training import setup
@@ -678,6 +678,7 @@ class Trainer:
             device=self.world.device.type,
             weights_sha256=weights_sha256,
             resumed_from=self.resumed_from,
+            branch=origins(self.folder.fingerprint),
             notes=self.notes,
             **setup.totals_of(counters, self.cost.per_step),
         )

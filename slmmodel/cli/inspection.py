@@ -21,6 +21,7 @@ from slmmodel.cli.result_files import load_certificate
 from slmmodel.cli.text import Text
 from slmmodel.errors import MAX_LISTED, MissingInput, OptionError, SlmmodelError, UnknownName, suggestion
 from slmmodel.hardware import refuse_type_of_device
+from slmmodel.run_files import origins
 from slmmodel.sizes import format_bytes, format_time
 from slmmodel.versions import package_version
 from slmtok.cli.arguments import with_commands
@@ -244,6 +245,7 @@ def _describe_run(path: str, diagram: bool) -> Outcome:
     state = "" if run.finished else f"unfinished, checkpoints {run.checkpoints.list() or 'none'}"
     rows: list[Row] = [
         ("state", state),
+        ("branch", "\n".join(origins(run.fingerprint))),
         *_progress_rows(run),
         ("tokenizer", f"{vocab.fingerprint}{'' if run.tokenizer else ' (no tokenizer file)'}"),
         ("data", str(run.fingerprint.get("data", ""))),
@@ -258,8 +260,8 @@ def _progress_rows(run: RunFolder) -> list[Row]:
     if run.finished:
         path = run.path / "eval" / "val.json"
         certificate = load_certificate(str(path)) if path.is_file() else None
-        # The model has a row of its own here.
-        return [row for row in result_rows(run.result, certificate) if row[0] != "model"]
+        # The model and the branch have rows of their own here.
+        return [row for row in result_rows(run.result, certificate) if row[0] not in ("model", "branch")]
     try:
         last = read_curve(run, newest=1).lines[-1]
     except MissingInput:

@@ -10,6 +10,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.curves import LABELS, Curve, read_curve
 from slmmodel.errors import MissingInput, SlmmodelError
 from slmmodel.folder_lock import FolderHandle
+from slmmodel.run_files import origins
 from slmmodel.sizes import format_count, format_time
 from slmtok.cli.output import counted
 from slmtok.pages.charts import Line, line_chart
@@ -85,6 +86,7 @@ def facts(subjects: Sequence[Subject]) -> Iterator[Block]:
             "FLOPs": f"{last.get('flops', 0.0):.3g}",
             "time": format_time(last.get("seconds", 0.0)),
             "wanted": _wanted(counts.parameters, last, result),
+            "branch": "; ".join(origins(subject.run.fingerprint)),
             "validation": "",
             "ended": result.get("reason", "not finished"),
         }

@@ -75,6 +75,7 @@ def status_rows(found: RunStatus) -> list[Row]:
     return [
         ("verdict", f"{found.verdict}: {found.reason}"),
         ("process", process),
+        ("branch", "\n".join(found.branch)),
         ("step", f"{found.step:,}{of_steps}, {format_time(last.get('seconds', 0.0))} of training{left}"),
         ("loss", _loss(found)),
         ("validation", "" if found.val_bpb is None else f"{found.val_bpb:.4f} bits per byte; {best}"),

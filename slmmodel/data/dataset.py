@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from inspect import signature
@@ -42,6 +43,9 @@ _MAX_COUNTED = (1 << 31) - 1
 """Epochs, and sequences of one, that a state may name."""
 _OF_DATA_LOADER = frozenset(signature(DataLoader.__init__).parameters) - {"self", "dataset", "batch_size", "shuffle"}
 """Options of torch's DataLoader that users may expect here."""
+_OF_SAMPLER = (
+    "make the sampler and its DataLoader after each set_epoch, or take a ShardLoader, which has rank and world_size"
+)
 
 
 def _check_counted(name: str, value: object) -> int:
@@ -158,6 +162,9 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
     is scored. `shift_labels=False` puts it one column later, as models of transformers expect, which shift labels
     themselves; the last target of a sequence is then not scored.
 
+    The length may change by epoch, as with `pack="first_fit"` and `"best_fit_crop"`. A sampler that keeps the length,
+    such as `DistributedSampler`, and its `DataLoader` are made after each `set_epoch`; or take a `ShardLoader`.
+
     pack, seed, shuffle, crop_offset and further options: as `Loader`; packings that form batches are refused.
     Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`, `InvalidConfig`, `UnknownName`, `WrongType`.
     """
@@ -207,8 +214,23 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         return int(self._shared_epoch)
 
     def set_epoch(self, epoch: int) -> None:
-        """Takes the documents and cuts of another epoch, also in workers; call it before a `DataLoader` is iterated."""
-        self._shared_epoch.fill_(_check_counted("epoch", epoch))
+        """Takes the documents and cuts of another epoch, also in workers; call it before a `DataLoader` is iterated.
+
+        The length may change: make a `DistributedSampler` and its `DataLoader` after each call. Several processes are
+        warned where it changes.
+        """
+        number, before = _check_counted("epoch", epoch), self._epoch
+        self._shared_epoch.fill_(number)
+        # Elsewhere no sampler of torch keeps the length.
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            n_before, n = (len(self.loader.packing(each, 0)) for each in (before, number))
+            if n_before != n:
+                warnings.warn(
+                    f"epoch {number} of the {type(self).__name__} has {n:,} sequences, epoch {before} had {n_before:,} "
+                    f"(pack {self.loader.pack!r}). A DistributedSampler keeps the length, and then ends with an "
+                    f"AssertionError: {_OF_SAMPLER}",
+                    stacklevel=2,
+                )
 
     def __len__(self) -> int:
         return len(self.loader.packing(self._epoch, 0))
@@ -227,7 +249,10 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         except WrongType as error:
             raise WrongType(error.fact, limit=f"0 to {n - 1}", fix="dataset[0]") from None
         if not -n <= number < n:
-            raise IndexError(f"index {number} of a ShardDataset of {n:,} sequences, which are 0 to {n - 1}")
+            fact = f"index {number} of a ShardDataset of {n:,} sequences, which are 0 to {n - 1}"
+            if self._epoch:
+                fact += f", in epoch {self._epoch}; other epochs may have more\n  fix:   {_OF_SAMPLER}"
+            raise IndexError(fact)
         batch = self.loader.batch(np.array([[self._epoch, 0, number % n]]))
         return {name: tensor[0] for name, tensor in self._tensors(batch).items()}
 

@@ -92,7 +92,8 @@ def _plan(parent: RunFolder, step: int | None, run: RunFolder, changes: Settings
         state["cursor"] = _cursor_of_batches(state["cursor"], parent.config["run"]["batch_tokens"], config)
     from_checkpoint = {"step": int(counters["step"]), "weights": weights, "counters": counters}
     from_checkpoint |= {"cursor": state["cursor"], "positions": state["positions"], "plan": _plan_before(parent)}
-    from_checkpoint["data"] = first_data(parent.fingerprint)
+    from_checkpoint |= {"data": first_data(parent.fingerprint), "run": _name_of(parent), "steps": steps}
+    from_checkpoint |= {"settings": _changed(parent.config, config), "parent": parent.fingerprint.get("parent")}
     fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
     if changes:
         fingerprint["steps"] = None
@@ -161,6 +162,19 @@ def _plan_before(parent: RunFolder) -> str | None:
     """The plan of all steps of a run; None for a branch whose own steps have another than those before."""
     plan, before = parent.fingerprint.get("plan"), parent.fingerprint.get("parent")
     return plan if before is None or before.get("plan") == plan else None
+
+
+def _name_of(run: RunFolder) -> str:
+    """The name of its folder, as text that JSON and the card can hold."""
+    return "".join(each if each.isprintable() else "?" for each in run.path.resolve().name)
+
+
+def _changed(before: Mapping[str, Any], config: RunConfig) -> dict[str, Any]:
+    """The options of `before` that decide the weights and that `config` changes or lacks."""
+    old, new = configs.weight_options(before), configs.weight_options(config.to_dict())
+    return {
+        name: value for name, value in old.items() if name.startswith(("optim.", "run.")) and value != new.get(name)
+    }
 
 
 def _cursor_of_batches(cursor: list[int], batch_tokens: int, config: RunConfig) -> list[int]:

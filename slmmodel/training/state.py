@@ -129,7 +129,7 @@ A `{model[arch]}` model ({shape}; {parameters} parameters) over {model[n_vocab]:
 {result.precision}
 * ended because: {result.reason}
 {more}
-`config.yaml` is the whole configuration, `vocab.json` and `tok.json` the tokenizer, `metrics.jsonl` the
+`config.yaml` is {configuration}, `vocab.json` and `tok.json` the tokenizer, `metrics.jsonl` the
 training curve, `fingerprint.json` what it was trained on. `slm sample`, `slm eval` and `slm export` read
 this folder.
 """
@@ -146,8 +146,10 @@ def model_card(config: Mapping[str, Any], result: RunResult) -> bytes:
         more += f"* {share:.1%} of the training tokens are generated passkey tasks\n"
     if result.skipped:
         more += f"* {result.skipped} steps were skipped because loss or gradient was not finite\n"
+    more += "".join(f"* branch {origin}\n" for origin in result.branch)
     return CARD.format(
         **config,
+        configuration="the configuration of the steps after the branch" if result.branch else "the whole configuration",
         shape=", ".join(f"{name} {model[name]}" for name in sizes if name in model),
         parameters=format_count(result.parameters),
         text=format_bytes(result.bytes),

@@ -25,7 +25,7 @@ from slmmodel.files import reading
 from slmmodel.folder_lock import is_locked
 from slmmodel.json_files import FaultError, parse_object, validated
 from slmmodel.run_entries import METRICS, RESULT
-from slmmodel.run_files import MetricsLine
+from slmmodel.run_files import MetricsLine, origins
 from slmmodel.sizes import Z95, format_time
 from slmmodel.training.heartbeat import INTERVAL, read_heartbeat
 
@@ -82,6 +82,8 @@ class RunStatus:
     """healthy, stalled, diverging, finished or killed"""
     reason: str
     alive: bool
+    branch: list[str]
+    """`run_files.origins`"""
     heartbeat: dict[str, Any] | None
     """the last one: host, pid, stage, step, steps, ended, and the Unix times `time` and `progress_time`"""
     step: int
@@ -155,6 +157,7 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
         verdict=verdict,
         reason=reason,
         alive=alive,
+        branch=origins(run.fingerprint),
         heartbeat=beat,
         step=step,
         steps=steps,

@@ -19,6 +19,7 @@ def summary_of(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     seen = f"{result['tokens']:,} ids, {format_bytes(result['bytes'])}, {result['epochs']:.2f} epochs"
     return [
         ("ended", f"{result['reason']}, step {result['step']:,} of {result['steps']:,}"),
+        ("branch", "\n".join(result.get("branch", []))),
         ("model", f"{format_count(result['parameters'])} parameters, {result['precision']} on {result['device']}"),
         ("seen", f"{seen}, {result['flops']:.3g} FLOPs"),
         ("loss", "" if result["loss"] is None else f"{result['loss']:.4f} nats per id"),

@@ -232,6 +232,11 @@ def test_resume_and_branch(slm, data):
     assert small.weights(Path("a")) == small.weights(Path("b"))
     ran = slm("resume", "a", "--step", 3, "-o", "c", "--budget", "steps=4", "--set", "optim.lr=1e-4")
     assert ran.code == 0 and "step 4 of 4" in ran.out
+    told = "from step 3 of the run a (6 steps planned), which had optim.lr "
+    assert told in ran.out and told in " ".join(slm("status", "c", code=0).out.split())
+    assert slm("info", "c", code=0).out.count(told) == 1
+    slm("report", "c", "-o", "c.html", code=0)
+    assert told in Path("c.html").read_text()
 
 
 def test_another_optimizer_of_a_branch_is_refused_with_the_command_of_a_new_run(slm, data):

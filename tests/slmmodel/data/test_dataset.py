@@ -279,6 +279,21 @@ def test_indices_out_of_range(folder: Path) -> None:
             dataset[wrong]  # type: ignore[index]
 
 
+def test_lengths_that_change_by_epoch_name_the_sampler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `DistributedSampler` that is made before dies in a later epoch, with an AssertionError of torch."""
+    dataset = ShardDataset(folder, seq_len=48, pack="first_fit")
+    n, way_on = len(dataset), "make the sampler and its DataLoader after each set_epoch"
+    dataset.set_epoch(1)
+    assert (len(dataset), n) == (3, 4)
+    with pytest.raises(IndexError, match=f"index 3 of a ShardDataset of 3 sequences.*in epoch 1.*(?s:.*){way_on}"):
+        dataset[n - 1]
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    with pytest.warns(UserWarning, match=rf"epoch 0 .* has 4 sequences, epoch 1 had 3 .*: {way_on}") as caught:
+        dataset.set_epoch(0)
+        dataset.set_epoch(5)
+    assert len(dataset) == n and len(caught) == 1
+
+
 def test_data_are_read_without_torch() -> None:
     code = "import sys, slmmodel.data; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -86,6 +86,26 @@ def test_a_branch_records_its_own_plan(origin, tmp_path, changes):
     assert RunFolder(tmp_path / "new").fingerprint["plan"] != RunFolder(origin).fingerprint["plan"]
 
 
+def test_a_branch_tells_the_settings_of_the_steps_before(origin, tmp_path):
+    """Its own settings are those of its last steps only: trained from `config.yaml` alone, the run would be another."""
+    path, own = tmp_path / "new", RunFolder(branch(origin, STEP, tmp_path / "same").path)
+    assert status(own).branch == ["from step 8 of the run run (12 steps planned)"]
+    branch(origin, STEP, path, settings={"optim.lr": 0.001, "run.budget.tokens": 1024, "run.save_every": 2})
+    first = "from step 8 of the run run (12 steps planned), which had optim.lr 0.01, run.budget.steps 12"
+    assert status(RunFolder(path)).branch == [first]
+    result = train({"run.threads": 1}, output=path)
+    card = (path / "README.md").read_text()
+    assert result.branch == RunFolder(path).result["branch"] == [first] and f"* branch {first}\n" in card
+    assert "`config.yaml` is the configuration of the steps after the branch, " in card
+    assert "branch" not in (origin / "README.md").read_text() and status(RunFolder(origin)).branch == []
+    branch(path, 14, tmp_path / "later", settings={"optim.lr": 0.002, "optim.grad_clip": 0.5})
+    assert status(RunFolder(tmp_path / "later")).branch == [
+        "from step 14 of the run new (16 steps planned), which had optim.grad_clip 1.0, optim.lr 0.001",
+        "from step 8 of the run run (12 steps planned), "
+        "which had optim.grad_clip 1.0, optim.lr 0.01, run.budget.steps 12",
+    ]
+
+
 def test_a_branch_records_its_own_threads(origin, tmp_path):
     """A number of threads that was allowed at its first step is the one it continues with."""
     branch(origin, STEP, tmp_path / "new")
