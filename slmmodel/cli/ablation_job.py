@@ -184,8 +184,8 @@ class AblationJob:
             certificate, losses = self._score(plan, folder, context, progress)
             if name not in self._times["runs"]:
                 self._times["runs"][name] = round(float(totals["seconds"]), 2)
-                self._times.setdefault("processor", {})[name] = round(time.process_time() - worked, 2)
-                self._times["spent"] = round(self._times.get("spent", 0.0) + time.monotonic() - begun, 2)
+                self._times["processor"][name] = round(time.process_time() - worked, 2)
+                self._times["spent"] = round(self._times["spent"] + time.monotonic() - begun, 2)
                 files.write_times(self.folder, self._times)
         return Scored(plan, folder, totals, certificate, losses)
 

@@ -23,7 +23,7 @@ from slmmodel import app
 from slmmodel.ablation import runs
 from slmmodel.ablation.runs import Speed
 from slmmodel.cli import main
-from slmmodel.cli.ablation_files import load_ablation, load_lock
+from slmmodel.cli.ablation_files import load_ablation, load_lock, read_times
 from slmmodel.errors import NotFinite
 from slmmodel.evaluation.comparison import read_losses
 from slmmodel.models import build, config_from_dict
@@ -312,6 +312,15 @@ def test_what_learned_nothing_and_what_is_apart_is_said() -> None:
     view = {"arms": [{"runs": ["runs/a-0"]}, {"runs": ["runs/b-0"]}]}
     assert _apart_in_time(view, {"runs": {"a-0": 10.0, "b-0": 12.0}}) == pytest.approx(0.2)
     assert _apart_in_time(view, {"runs": {"a-0": 10.0}}) == 0.0
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["xx", "{}", '{"estimate": "x", "runs": []}', '{"runs": {"a": "x"}}', '{"spent": "q"}', '{"runs": {}, "x": 1}'],
+)
+def test_times_of_another_shape_are_no_times(content: str, tmp_path: Path) -> None:
+    (tmp_path / "times.json").write_text(content)
+    assert read_times(tmp_path) == {"estimate": None, "runs": {}, "processor": {}, "spent": 0.0}
 
 
 def test_more_documents_than_there_are(inputs: Path, slm) -> None:
