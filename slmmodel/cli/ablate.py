@@ -427,7 +427,7 @@ def _apart_in_time(view: dict[str, Any], times: dict[str, Any]) -> float:
     """How much longer the arm with the longest training took than that with the shortest; 0 where it is not known."""
     from slmmodel.ablation.matches import spread
 
-    taken = [[times.get("runs", {}).get(Path(run).name) for run in row["runs"]] for row in view["arms"]]
+    taken = [[times["runs"].get(Path(run).name) for run in row["runs"]] for row in view["arms"]]
     if any(seconds is None for row in taken for seconds in row):
         return 0.0
     return spread([sum(row) for row in taken])

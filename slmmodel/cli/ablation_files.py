@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from slmmodel.checkpoint import to_json
 from slmmodel.cli.result_files import envelope_of
-from slmmodel.errors import OutputExists
+from slmmodel.errors import CorruptFile, OutputExists
 from slmmodel.files import is_folder, remove_parts, write_file
 from slmmodel.folder_lock import LOCK as FOLDER_LOCK
-from slmmodel.json_files import FaultError, read_object
+from slmmodel.json_files import Strict, load
 from slmmodel.run_entries import other_entries
 from slmtok import atomic, schema
 from slmtok.envelope import BASELINES, content_digest, load_payload
@@ -64,6 +66,15 @@ _RESULT = schema.table(
 )
 
 
+class _Times(Strict):
+    """The content of `times.json`."""
+
+    estimate: float | None = None
+    runs: dict[str, float] = Field(default_factory=dict)
+    processor: dict[str, float] = Field(default_factory=dict)
+    spent: float = 0.0
+
+
 def load_lock(path: str) -> dict[str, Any]:
     """The payload of a lock. Raises `CorruptFile`, `UnsupportedVersion`, `MissingInput`, `Unreadable`."""
     return load_payload(path, LOCK_KIND, _LOCK, allow_floats=True)
@@ -91,9 +102,9 @@ def _write(path: Path, kind: str, inputs: dict[str, Any], payload: dict[str, Any
 def read_times(folder: Path) -> dict[str, Any]:
     """Seconds of the runs by name; they are not part of the result, which equal work repeats byte for byte."""
     try:
-        return read_object(folder / TIMES)
-    except (OSError, FaultError):
-        return {"estimate": None, "runs": {}}
+        return load(folder / TIMES, _Times).model_dump()
+    except CorruptFile:
+        return _Times().model_dump()
 
 
 def write_times(folder: Path, times: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from slmmodel.cli.result_files import load_certificate, to_envelope
 from slmmodel.cli.text import Text
 from slmmodel.cli.train import TrainProgress
 from slmmodel.config import Settings
-from slmmodel.errors import NotFinite, unknown_name
+from slmmodel.errors import CorruptFile, Mismatch, NotFinite, unknown_name
 from slmmodel.evaluation import breakdown
 from slmmodel.evaluation.certificate import evaluate
 from slmmodel.evaluation.comparison import Losses, count_units, read_losses
@@ -38,6 +39,8 @@ from slmtok import atomic
 from slmtok.cli.output import counted, in_time, settings
 from slmtok.cli.progress import Progress
 from slmtok.envelope import content_digest
+from slmtok.errors import CorruptFile as CorruptCertificate
+from slmtok.errors import UnsupportedVersion
 
 
 def check_baseline(baseline: str | None, names: Sequence[str]) -> None:
@@ -184,18 +187,18 @@ class AblationJob:
             certificate, losses = self._score(plan, folder, context, progress)
             if name not in self._times["runs"]:
                 self._times["runs"][name] = round(float(totals["seconds"]), 2)
-                self._times.setdefault("processor", {})[name] = round(time.process_time() - worked, 2)
-                self._times["spent"] = round(self._times.get("spent", 0.0) + time.monotonic() - begun, 2)
+                self._times["processor"][name] = round(time.process_time() - worked, 2)
+                self._times["spent"] = round(self._times["spent"] + time.monotonic() - begun, 2)
                 files.write_times(self.folder, self._times)
         return Scored(plan, folder, totals, certificate, losses)
 
     def _score(self, plan: RunPlan, run: Path, context: int, progress: Progress) -> tuple[dict[str, Any], Losses]:
         """Certificate and losses of a finished run at this many bytes of context, computed or read."""
-        path = run / "eval" / f"context-{context}.json"
+        opened, path = RunFolder.open(run), run / "eval" / f"context-{context}.json"
         losses = self.folder / files.LOSSES / f"{run.name}-context-{context}.losses"
         if not (path.exists() and losses.exists()):
             found = evaluate(
-                RunFolder.open(run),
+                opened,
                 plan.arm.val.source,
                 seq_bytes=context,
                 device=str(self.request.device),
@@ -207,7 +210,7 @@ class AblationJob:
             atomic.write(losses, found.losses(), force=True)
             atomic.write(path, to_envelope(content).to_bytes(), force=True)
         # Also after they were computed: a file holds losses in fp32, and a continued ablation reads it.
-        return load_certificate(str(path)), read_losses(losses)
+        return _read_score(opened, path, losses)
 
     def _breakdown(self, arm: Arm, scores: Any) -> dict[str, Any]:
         if arm.name not in self._counts:
@@ -261,6 +264,37 @@ class AblationJob:
             f"{config.preset or config.model['arch']} bodies ({size} parameters), {documents} of "
             f"{format_bytes(int(corpus.nbytes.sum()))}, {format_bytes(float(run.totals['bytes']))} read in a run"
         )
+
+
+def _read_score(run: RunFolder, certificate: Path, losses: Path) -> tuple[dict[str, Any], Losses]:
+    """A certificate and its losses. Raises `Mismatch` where one is of other weights, another tokenizer or scoring.
+
+    The fix of each error removes both files, since the command scores a run again that lacks one.
+    """
+    fix = f"rm {shlex.quote(str(certificate))} {shlex.quote(str(losses))}, and the same command scores the run again"
+    try:
+        stated, found = load_certificate(str(certificate)), read_losses(losses)
+    except (CorruptFile, CorruptCertificate, UnsupportedVersion) as error:
+        error.fix = fix
+        raise
+    expected = {**_scored_with(stated), "model.weights": run.weights_digest()}
+    for path, about in ((certificate, stated), (losses, found.about)):
+        given = _scored_with(about)
+        wrong = next((name for name in expected if given.get(name) != expected[name]), None)
+        if wrong is not None:
+            raise Mismatch(
+                f"{str(path)!r} does not belong to the run: {wrong} is {given.get(wrong)}",
+                where=str(run.path),
+                limit=f"{wrong} of the run: {expected[wrong]}",
+                fix=fix,
+            )
+    return stated, found
+
+
+def _scored_with(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides a score besides the documents, by dotted name, of a certificate or a file of losses."""
+    sections = ("model", "tokenizer", "scoring")
+    return {f"{section}.{key}": value for section in sections for key, value in about.get(section, {}).items()}
 
 
 def _digest(run: Scored) -> str:

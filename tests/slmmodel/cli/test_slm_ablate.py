@@ -6,6 +6,7 @@ import importlib
 import itertools
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,7 +24,7 @@ from slmmodel import app
 from slmmodel.ablation import runs
 from slmmodel.ablation.runs import Speed
 from slmmodel.cli import main
-from slmmodel.cli.ablation_files import load_ablation, load_lock
+from slmmodel.cli.ablation_files import load_ablation, load_lock, read_times
 from slmmodel.errors import NotFinite
 from slmmodel.evaluation.comparison import read_losses
 from slmmodel.models import build, config_from_dict
@@ -314,6 +315,15 @@ def test_what_learned_nothing_and_what_is_apart_is_said() -> None:
     assert _apart_in_time(view, {"runs": {"a-0": 10.0}}) == 0.0
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["xx", "{}", '{"estimate": "x", "runs": []}', '{"runs": {"a": "x"}}', '{"spent": "q"}', '{"runs": {}, "x": 1}'],
+)
+def test_times_of_another_shape_are_no_times(content: str, tmp_path: Path) -> None:
+    (tmp_path / "times.json").write_text(content)
+    assert read_times(tmp_path) == {"estimate": None, "runs": {}, "processor": {}, "spent": 0.0}
+
+
 def test_more_documents_than_there_are(inputs: Path, slm) -> None:
     text = ["--text", inputs / "text.txt", "--separator", "\\n\\n", "--val", "hash:20%", "--vocab", 320]
     ran = slm("ablate", "--data-sizes", "10,1M", *text, *COMMON, "--budget", "steps=1", "--seeds", 1, "-o", "n", code=2)
@@ -326,6 +336,37 @@ def test_an_edited_lock_is_noticed(inputs: Path, finished: Path, tmp_path: Path,
     lock.write_text(lock.read_text().replace('"margin": 0.0025', '"margin": 0.1'))
     ran = slm(*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", folder, code=1)
     assert "ablation.lock" in ran.err and "changed after it was made" in ran.err
+
+
+@pytest.mark.usefixtures("no_page")
+def test_a_score_that_is_damaged_or_of_another_run_is_refused(
+    inputs: Path, finished: Path, tmp_path: Path, slm
+) -> None:
+    """The fix removes it, and the same command scores the run again, with the same result."""
+    folder = shutil.copytree(finished, tmp_path / "it's out")
+    command = [*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", folder]
+    losses = min((folder / "losses").glob("a-seed0-*"))
+    run, context = losses.stem.split("-context-")
+    certificate = folder / "runs" / run / "eval" / f"context-{context}.json"
+    other = min((folder / "losses").glob(f"b-seed0-*-{context}.losses"))
+    other_certificate = folder / "runs" / other.stem.split("-context-")[0] / "eval" / f"context-{context}.json"
+    for path, content, fact in [
+        (losses, other.read_bytes(), "does not belong to the run: model.weights is "),
+        (certificate, other_certificate.read_bytes(), "does not belong to the run: model.weights is "),
+        (losses, b"", "is not a file of losses"),
+        (certificate, b"{}", "is not a valid certificate"),
+    ]:
+        before = path.read_bytes()
+        path.write_bytes(content)
+        ran = slm(*command, code=1)
+        path.write_bytes(before)
+        fix = re.search(r"fix:   rm (.*), and the same command scores the run again\n", ran.err)
+        assert fact in ran.err and path.name in ran.err and fix is not None, ran.err
+        assert shlex.split(fix[1]) == [str(certificate), str(losses)]
+    losses.unlink()
+    certificate.unlink()
+    slm(*command, code=0)
+    assert (folder / "ablation.json").read_bytes() == (finished / "ablation.json").read_bytes()
 
 
 @pytest.mark.usefixtures("no_page")
