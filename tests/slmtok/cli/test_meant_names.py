@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from printed_fixes import fix_of_line
+from printed_fixes import fix_of, fix_of_line
 
 STORY = "The evening river went through the old town, and the children sang.\n"
 
@@ -147,3 +147,12 @@ def test_a_limit_of_documents_that_one_document_does_not_reach(slmtok, files) ->
     for line in ("lang --max-docs 5 -o z.counts", "a.txt --max-docs 1 -o v.counts", "a.txt -o w.counts"):
         ran = slmtok("count", *line.split())
         assert ran.code == 0 and "is one document" not in ran.err
+
+
+def test_a_file_that_is_not_in_the_home_folder_either(slmtok, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("home").mkdir()
+    Path("a.txt").write_text("text")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ran = slmtok("train", "~/a.txt", "--vocab", "290", "-o", "new.json")
+    assert fix_of(ran) == "name 'a.txt'" and f"{str(tmp_path / 'home/a.txt')!r} does not exist either" in ran.err

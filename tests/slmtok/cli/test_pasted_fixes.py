@@ -548,10 +548,6 @@ def test_a_home_that_no_shell_expanded_in_an_input(slmtok, here: Path, monkeypat
     assert slmtok(*shlex.split(fix)[1:]).code == 0 and package.load("new.json").n_vocab == 290
     assert fix_of(slmtok("encode", "a.txt", "-t", "~/tok.json")) == repr(str(here / "tok.json"))
     assert fix_of(slmtok("train", "~/*.txt", "--vocab", "290")).endswith(f"{here}/*.txt' --vocab 290 -o tok-2.json")
-    (here / "home").mkdir()
-    monkeypatch.setenv("HOME", str(here / "home"))
-    ran = slmtok("train", "~/a.txt", "--vocab", "290", "-o", "new-2.json")
-    assert fix_of(ran) == "name 'a.txt'" and f"{str(here / 'home/a.txt')!r} does not exist either" in ran.err
 
 
 def test_records_that_are_read_as_text_are_noted(slmtok, here: Path) -> None:
