@@ -61,8 +61,6 @@ _MAX_SHOWN = 80
 _TEXT_FIX = "tok.encode(text) gives ids"
 _WORDS_FIX = f"{_TEXT_FIX} of a text; [tok.token_to_id(word) for word in ids] those of words of tokens"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
-
-
 _ID_COLUMNS = ("input_ids", "ids", "token_ids", "tokens", "labels")
 """Names of columns with ids, the first one found is meant."""
 _ENCODED_COLUMNS = ("input_ids", "attention_mask", "token_type_ids", "labels")
@@ -446,9 +444,8 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
         raise WrongType("decode_batch takes many id sequences, this is one id", fix=f"tok.decode({list_of_one(batch)})")
     for document, row in enumerate(batch):
         if isinstance(row, (int, float, np.integer)) or getattr(row, "ndim", 1) == 0:
-            raise WrongType(
-                "decode_batch takes many id sequences, this is one", fix=f"tok.decode({_shown(batch, 'ids')})"
-            )
+            fix = f"tok.decode({_shown(batch, 'ids')})"
+            raise WrongType("decode_batch takes many id sequences, this is one", fix=fix)
         call = None if isinstance(row, (list, np.ndarray)) else _call_with_rows(row)
         if call is not None:
             raise WrongType(f"row {document} is {type(row).__name__}, not ids", fix=call)
@@ -722,8 +719,8 @@ def _sources(paths: object, out: object) -> list[str]:
                 error.fix = f"tok.encode_files({os.fspath(out)!r}, {name!r})"
             mention_texts(error, paths, "tok.encode_batch(texts), if they are texts; else check the names")
             found = glob_matches(name) if len(names) == 1 else []
-            if lost := next((each for each in found if not os.path.exists(each)), None):  # noqa: PTH110
-                raise missing_input(lost)
+            if lost := [each for each in found if not os.path.exists(each)]:  # noqa: PTH110
+                raise missing_input(lost[0])
             if found:
                 error.fix = f"import glob; tok.encode_files(sorted(glob.glob({name!r})), {argument_text(out, 'out')})"
             raise error

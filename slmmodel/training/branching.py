@@ -44,8 +44,9 @@ def branch(
         is_restarted = bool(world.reduce("max", [is_restart()])[0])
         if run.exists() and (is_restarted or not force):
             # Other data than the parent's are only continued where they are named; training compares them.
-            same = ("parent", "config", *(["data"] if data is None else []))
-            if all(run.fingerprint.get(name) == plan.fingerprint.get(name) for name in same):
+            same = ("config", *(["data"] if data is None else []))
+            is_begun = _start_of(run.fingerprint) == _start_of(plan.fingerprint)
+            if is_begun and all(run.fingerprint.get(name) == plan.fingerprint.get(name) for name in same):
                 # An interrupted branch of the same checkpoint: it is continued, also with `force` after a restart.
                 return run
             if not force:
@@ -162,6 +163,12 @@ def _plan_before(parent: RunFolder) -> str | None:
     """The plan of all steps of a run; None for a branch whose own steps have another than those before."""
     plan, before = parent.fingerprint.get("plan"), parent.fingerprint.get("parent")
     return plan if before is None or before.get("plan") == plan else None
+
+
+def _start_of(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    """What a branch begins with, without what only tells of its run, whose folder may have another name by now."""
+    parent = fingerprint.get("parent") or {}
+    return {name: value for name, value in parent.items() if name not in ("run", "steps", "settings", "parent")}
 
 
 def _name_of(run: RunFolder) -> str:

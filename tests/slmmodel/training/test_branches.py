@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import small
 
@@ -104,6 +106,16 @@ def test_a_branch_tells_the_settings_of_the_steps_before(origin, tmp_path):
         "from step 8 of the run run (12 steps planned), "
         "which had optim.grad_clip 1.0, optim.lr 0.01, run.budget.steps 12",
     ]
+
+
+def test_an_unfinished_branch_continues_though_its_run_has_another_name_by_now(origin, tmp_path):
+    shutil.copytree(origin, tmp_path / "before")
+    begun = branch(tmp_path / "before", STEP, tmp_path / "new")
+    (tmp_path / "before").rename(tmp_path / "after")
+    again = branch(tmp_path / "after", STEP, tmp_path / "new")
+    assert again.fingerprint == begun.fingerprint and again.fingerprint["parent"]["run"] == "before"
+    with pytest.raises(OutputExists):
+        branch(tmp_path / "after", STEP, tmp_path / "new", settings={"optim.lr": 0.001})
 
 
 def test_a_branch_records_its_own_threads(origin, tmp_path):
