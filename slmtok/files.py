@@ -133,7 +133,7 @@ def refuse_text(path: str, fix: str | None = None) -> None:
         raise MissingInput(
             f"no file {path[:40] + '…'!r}",
             where="it looks like text, not like a path",
-            fix=fix or f"import pathlib; pathlib.Path({free_name('text.txt')!r}).write_text(text)  # and name this file",
+            fix=fix or f"import pathlib; pathlib.Path({free_name('text.txt')!r}).write_text(text)  # name this file",
         )
 
 
