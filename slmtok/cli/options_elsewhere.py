@@ -21,7 +21,8 @@ _MAX_SHOWN_COMMANDS = 5
 def remedy_elsewhere(fact: str, name: str, value: str | None, context: click.Context) -> tuple[str, str] | None:
     """(fact, fix) for an unknown option that other commands have, or that is the name of one; None for other names.
 
-    The fix is the line of the other command, else the given line without the option where that is sound.
+    The fix is the given line without the option where that is sound, and the fact has the line of the other command;
+    else the fix is that.
     """
     program, words = _program(context), arguments_of(context)
     at = next((at for at, word in enumerate(words) if word.partition("=")[0].replace("_", "-") == name), None)
@@ -41,10 +42,13 @@ def remedy_elsewhere(fact: str, name: str, value: str | None, context: click.Con
     has = f"; {where} has {ours}" if ours else ""
     has_value = value is not None and "=" not in words[at] and not all(others.values())
     without = [*words[:at], *words[at + 1 + has_value :]]
-    if len(others) <= _MAX_SHOWN_COMMANDS and not ours and (line := next(_lines(others, name, words, program), None)):
-        return f"{fact}, which belongs to {listed}", line
+    line = None if ours or more else next(_lines(others, name, words, program), None)
     if not ours and fault_of([str(context.info_name), *without], words, program) is None:
-        return f"{fact}, which belongs to {listed}{more}", shlex.join([*where.split(), *without])
+        # The command is what was meant: another one may train where this one only reads.
+        of_other = f"; with it: {line}" if line else ""
+        return f"{fact}, which belongs to {listed}{more}{of_other}", shlex.join([*where.split(), *without])
+    if line:
+        return f"{fact}, which belongs to {listed}", line
     given = shlex.join(words[at : at + 1 + has_value])
     return fact, f"leave out {given}: {name} belongs to {listed}{more}{has}"
 
