@@ -31,7 +31,7 @@ from slmmodel.run_entries import other_entries
 from slmmodel.sizes import format_time
 from slmtok import atomic
 from slmtok.cli.arguments import OUTPUT_FLAGS, refuse_list, value_after
-from slmtok.cli.errors import EXTRA, WHOLE
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import (
     INTEGER,
     TOKENIZER,
@@ -44,6 +44,7 @@ from slmtok.cli.options import (
     tokenizer_option,
 )
 from slmtok.cli.output import Outcome, counted, print_rows, shown
+from slmtok.cli.unknown_options import WHOLE
 from slmtok.files import free_name
 from slmtok.opening import load
 from slmtok.options import ReadOptions

@@ -31,8 +31,9 @@ from slmmodel.models import MODELS
 from slmmodel.models.presets import PRESETS, archs_named, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
 from slmtok.cli.arguments import OUTPUT_FLAGS, value_after, without_options
-from slmtok.cli.errors import EXTRA, WHOLE
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import Habit, instead
+from slmtok.cli.unknown_options import WHOLE
 from slmtok.file_kinds import has_manifest, is_run
 from slmtok.foreign_options import DIVIDING_SHARES, VALIDATION_FILES
 from slmtok.options import ReadOptions, option_specs

@@ -52,6 +52,12 @@ def positional_params(command: click.Command) -> list[click.Argument]:
     return [param for param in command.params if isinstance(param, click.Argument)]
 
 
+def takes_text_on(command: click.Command) -> bool:
+    """Whether a command has the option --on for text; that of `slm info` takes a device."""
+    on = options_by_flag(command).get("--on")
+    return on is not None and "DEVICE" not in str(on.metavar)
+
+
 def takes_corpus(command: click.Command) -> bool:
     """Whether a command has the argument CORPUS... ."""
     return any(place.name == "corpus" for place in positional_params(command))

@@ -24,7 +24,7 @@ from slmtok.cli.arguments import (
     positional,
     positional_params,
 )
-from slmtok.cli.errors import EXTRA_ARGUMENT, QUOTED
+from slmtok.cli.errors import EXTRA_ARGUMENT
 from slmtok.cli.line_checks import Program, fault_of
 from slmtok.cli.repairs import (
     divided,
@@ -35,6 +35,7 @@ from slmtok.cli.repairs import (
     without_one,
     without_quotes,
 )
+from slmtok.cli.unknown_options import QUOTED
 from slmtok.files import free_name
 
 _SEVERAL = re.compile(r"[|&;<>$`\n]|, ")

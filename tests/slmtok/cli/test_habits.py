@@ -14,7 +14,8 @@ import pytest
 from shared_data import tiktoken_cache
 
 from slmtok import foreign_options
-from slmtok.cli import errors
+from slmtok.cli import unknown_options
+from slmtok.errors import SlmtokError
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_every_count_and_size_is_written_with_a_power_of_ten() -> None:
     app, taken = import_module("slmtok.cli").APP, set()
     for name in app.commands:
         for param in app.command(name).params:
-            with suppress(click.BadParameter, errors.SlmtokError):
+            with suppress(click.BadParameter, SlmtokError):
                 if (wanted := param.type.convert("1000000000", param, None)) in (10**9, (10**9,)):
                     assert param.type.convert("1e9", param, None) == wanted, (name, param.opts)
                     assert param.type.convert("1.0E+9", param, None) == wanted, (name, param.opts)
@@ -61,7 +62,7 @@ def test_options_of_other_tools_are_translated_to_a_command_line(module) -> None
         foreign = {f"--{option.replace('_', '-')}" for option in (*foreign_options._OURS, *foreign_options._FIXES)}
         for flag in sorted({*foreign, *filter(re.compile("--").match, command.habits)} - known):
             context.meta["arguments"] = [flag, "8"]
-            if line := errors._translated(context, least=1):
+            if line := unknown_options._translated(context, least=1):
                 for words in map(shlex.split, line.split(" && ")):
                     told = app.command(words[1])
                     _, rest, _ = told.make_parser(click.Context(told, parent=context.parent)).parse_args(words[2:])
