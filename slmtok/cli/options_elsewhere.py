@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
@@ -21,8 +20,7 @@ _MAX_SHOWN_COMMANDS = 5
 def remedy_elsewhere(fact: str, name: str, value: str | None, context: click.Context) -> tuple[str, str] | None:
     """(fact, fix) for an unknown option that other commands have, or that is the name of one; None for other names.
 
-    The fix is the given line without the option where that is sound, and the fact has the line of the other command;
-    else the fix is that.
+    The fix is the given line without the option, where that is sound.
     """
     program, words = _program(context), arguments_of(context)
     at = next((at for at, word in enumerate(words) if word.partition("=")[0].replace("_", "-") == name), None)
@@ -42,37 +40,11 @@ def remedy_elsewhere(fact: str, name: str, value: str | None, context: click.Con
     has = f"; {where} has {ours}" if ours else ""
     has_value = value is not None and "=" not in words[at] and not all(others.values())
     without = [*words[:at], *words[at + 1 + has_value :]]
-    line = None if ours or more else next(_lines(others, name, words, program), None)
     if not ours and fault_of([str(context.info_name), *without], words, program) is None:
         # The command is what was meant: another one may train where this one only reads.
-        of_other = f"; with it: {line}" if line else ""
-        return f"{fact}, which belongs to {listed}{more}{of_other}", shlex.join([*where.split(), *without])
-    if line:
-        return f"{fact}, which belongs to {listed}", line
+        return f"{fact}, which belongs to {listed}{more}", shlex.join([*where.split(), *without])
     given = shlex.join(words[at : at + 1 + has_value])
     return fact, f"leave out {given}: {name} belongs to {listed}{more}{has}"
-
-
-def _lines(others: Iterable[str], name: str, words: Sequence[str], program: Program) -> Iterator[str]:
-    """The command lines of others with all that was given; where something is missing, with a placeholder for that."""
-    for other in others:
-        line = [other, *words]
-        if fault_of(line, words, program) is None:
-            yield shlex.join([program.name, *line])
-            continue
-        try:
-            program.parse(line)
-        except click.MissingParameter:
-            fix = str(getattr(program.refusal(line), "fix", ""))
-        except Exception:
-            continue
-        else:
-            continue
-        parts = shlex.split(fix) if fix.startswith(f"{program.name} {other} ") else []
-        # - is stdin, of which nothing was said.
-        is_complete = {*words} <= {*parts} and not {"-"} & {*parts} - {*words}
-        if is_complete and fault_of(parts[1:], words, program) is None:
-            yield fix
 
 
 def _program(context: click.Context) -> Program | None:
