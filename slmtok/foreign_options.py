@@ -79,7 +79,7 @@ _OURS: dict[str, str] = {
     **dict.fromkeys(("max_sentencepiece_length", "max_piece_length"), "max_token_chars"),
     **dict.fromkeys(("max_sentence_length", "doc_cap"), "max_doc_chars"),
     **dict.fromkeys(("pat_str", "regex", "regex_pattern", "split_pattern"), "pattern"),
-    **dict.fromkeys(("text_column", "text_field", "field", "column", "jsonl_key", "json_key"), "text_key"),
+    **dict.fromkeys(("text_column", "text_field", "field", "column", "key", "jsonl_key", "json_key"), "text_key"),
     **dict.fromkeys(("shard_size", "max_shard_size", "shard_len", "tokens_per_shard"), "shard_tokens"),
     **dict.fromkeys(("algorithm", "model_type", "tokenizer_type"), "scheme"),
     "input_sentence_size": "max_docs",

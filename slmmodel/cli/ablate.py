@@ -41,7 +41,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted, print_rows, table, write_line, write_text
 from slmtok.errors import OptionError as CommandError
 from slmtok.errors import SlmtokError
-from slmtok.file_kinds import is_run
+from slmtok.file_kinds import has_manifest, is_run
 
 if TYPE_CHECKING:
     from slmmodel.cli.ablation_arms import TextArm
@@ -98,8 +98,16 @@ def _lr(text: str) -> str:
     )
 
 
+def _data_named(value: str | None, arguments: Sequence[str]) -> str:
+    """For an option of data: they are an argument if they are packed, and else text."""
+    if value is not None and has_manifest(value):
+        return f"an argument for the data: {shlex.join(['slm', 'ablate', value])}"
+    return f"--text {'CORPUS' if value is None else shlex.quote(value)}"
+
+
 _HABITS = {
     **SETTING_HABITS,
+    **dict.fromkeys(("--data", "--dataset", "--corpus", "--files", "--input"), _data_named),
     **BUDGET_HABITS,
     "--seed": instead("leave it out: --seeds N takes the seeds from 0 on, the same for each arm"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from glob import has_magic
@@ -193,10 +194,12 @@ def to_stdout(command: str, example: str) -> Habit:
 
 def run_as_argument(command: str) -> dict[str, Habit]:
     """The options by which other tools name a model, which is an argument here."""
-    return dict.fromkeys(
-        ("--model", "-m", "--run", "--checkpoint", "--ckpt"),
-        instead(f"an argument for the run: slm {command} {{}}", "RUN"),
-    )
+
+    def named(value: str | None, arguments: Sequence[str]) -> str:
+        step = re.fullmatch(r"(?:step-)?(\d+)", value or "")
+        return f"--step {step[1]}" if step else f"an argument for the run: slm {command} {shlex.quote(value or 'RUN')}"
+
+    return dict.fromkeys(("--model", "-m", "--run", "--checkpoint", "--ckpt"), named)
 
 
 QUANTIZATION_HABITS = dict.fromkeys(

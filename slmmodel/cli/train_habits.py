@@ -113,8 +113,10 @@ def _accumulation(value: str | None, arguments: Sequence[str]) -> str:
 
 
 def _setting(name: str) -> Habit:
-    """Names the setting with the value that was given, in our words, else with its default."""
+    """Names the setting with the value that was given, in our words; switched on, or else with its default."""
     default = OPTIONS[name].default if name in OPTIONS else True if _flag(name) else None
+    # An option alone switches on what is off by default.
+    default = True if default is False else default
     ours = FOREIGN_VALUES.get(name, {})
     return lambda value, arguments: instead(
         f"--set {name}={{}}", "VALUE" if default in (None, ()) else str(default).lower()
@@ -378,7 +380,7 @@ def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
 
 
 SETTING_HABITS: dict[str, Habit] = {
-    **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
+    **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS] if flag_of(name) != "--name"},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
     **dict.fromkeys(_HEADS, _heads),
     "--hidden-size": _hidden_size,
@@ -393,6 +395,7 @@ SETTING_HABITS: dict[str, Habit] = {
     **dict.fromkeys(_ACCUMULATION, _accumulation),
 }
 """Options for which a setting stands."""
+_RUN_NAMES = ("--name", "--run-name", "--exp-name", "--experiment-name")
 _HABITS = {
     **SETTING_HABITS,
     **dict.fromkeys(
@@ -413,7 +416,7 @@ _HABITS = {
         ("--dataset", "--data", "--data-dir", "--train-file"),
         instead("an argument for the data: slm train {} -o RUN", "DATA"),
     ),
-    **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
+    **dict.fromkeys(("--out-dir", "--output-dir", *_RUN_NAMES), instead("-o {}", "RUN")),
     **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
     **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
     "--gpu": instead("--device cuda"),

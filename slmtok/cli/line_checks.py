@@ -69,6 +69,8 @@ def _misfits(context: click.Context) -> Iterator[str]:
         kind = kind_of_file(value)
         if words == {"COUNTS"} and os.path.isfile(value) and kind != COUNTS:  # noqa: PTH113
             yield f"{value!r} is not a counts file"
+        if words == {"RUN"} and isinstance(param, click.Argument) and os.path.isfile(value):  # noqa: PTH113
+            yield f"{value!r} is a file, not a run"
         if words == {"TOK"} and not os.path.isdir(value) and not names_tokenizer(value):  # noqa: PTH112
             yield f"{value!r} is not a tokenizer"
         if not words <= {"CORPUS", "TEXT", "COUNTS"}:

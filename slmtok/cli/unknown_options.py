@@ -42,6 +42,10 @@ _DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
 """The name of a data set of the Hugging Face Hub."""
 
 
+_CALL = re.compile(r"\b(?:tok|slmtok)\.\w+\(|\[tok\.")
+"""In a remedy for calls in Python."""
+_EXAMPLE = re.compile(", (?:for instance$|as without it)")
+"""In a valid value that is not the one that was given."""
 _CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus", "--on")
 """Options of other trainers whose value is the argument CORPUS... here."""
 
@@ -192,10 +196,14 @@ def _named_alike(unknown: _Unknown) -> tuple[str, str]:
     name, _, value, meant, context = unknown
     command, where = context.command, context.command_path
     if meant:
-        return (
-            f"{unknown.fact}; did you mean {meant!r}?",
-            f"use {_with_value(meant, value, context, is_example_enough=True)}",
-        )
+        ours = _with_value(meant, value, context, is_example_enough=True)
+        # An option that refuses the value, and takes none that it means, is seldom the one that was meant.
+        is_other = value is not None and _EXAMPLE.search(ours) is not None
+        if value and meant == "--tokenizer":
+            from slmtok.cli.files import names_tokenizer
+
+            is_other = not names_tokenizer(value)
+        return f"{unknown.fact}; did you mean {meant!r}?", f"{where} --help" if is_other else f"use {ours}"
     if isinstance(command, click.Group) and name == "-v":
         return unknown.fact, f"{where} --version"
     if value and not _foreign_option(name, value, command):
@@ -364,6 +372,8 @@ def _foreign_option(name: str, value: str | None, command: click.Command) -> str
     options, option = {param.name for param in command.params}, name.lstrip("-").replace("-", "_")
     _, fix = foreign_option(option, value, options)
     text = None if fix is None else render(fix, flag_naming).replace(", --", " --")
+    if text and _CALL.search(text):
+        return None
     if text and value and name.endswith("dir") and text.startswith("--output "):
         return _file_in(value, command)
     return f"use {text}" if text and text.startswith("-") else text
@@ -420,7 +430,12 @@ def _long_flags(command: click.Command) -> list[str]:
 
 def _near_option(flag: str, known: Sequence[str]) -> str | None:
     """The option among the known ones that an unknown one misspells or begins; None without one."""
-    begun = [name for name in known if name.startswith(flag) and len(flag) > _MIN_PREFIX]
+    # Such as `--voc`; `--text` is another option than `--text-key`.
+    begun = [
+        name
+        for name in known
+        if name.startswith(flag) and len(flag) > _MIN_PREFIX and not name.removeprefix(flag).startswith("-")
+    ]
     if len(begun) == 1 or len(flag.lstrip("-")) <= _SHORT_NAME:
         return begun[0] if len(begun) == 1 else None
     # The dashes, which all names share, would make any two short ones near to each other.
@@ -479,13 +494,13 @@ def _with_files(glob: str, flag: str, context: click.Context) -> str | None:
 
 
 def _as_json(flag: str, context: click.Context) -> str:
-    """The remedy for the JSON of a command that writes it to stdout: the output that is given is that of a table."""
+    """The remedy for JSON, which goes to stdout: also where a file is named for what is else printed as a table."""
     from slmtok.files import free_name
 
     words = without_options(arguments_of(context), (flag,))
     written = value_after(OUTPUT_FLAGS, words)
-    output = options_by_flag(context.command).get(OUTPUT_FLAGS[0])
-    if written is None or output is None or output.required:
+    makes_file = value_after(OUTPUT_FLAGS, example_words(context.command)) is not None
+    if written is None or makes_file:
         return "use --json"
     line = command_line(context, [*without_options(words, OUTPUT_FLAGS), "--json"])
     return f"{line} > {shlex.quote(free_name(written))}"

@@ -177,6 +177,13 @@ def test_the_command_line_of_nanogpt(slm, here):
         ("sample run Once --quantize int8", "leave it out: slm keeps the weights in fp32"),
         ("export run -o new --quantize q8_0", "leave it out: slm keeps the weights in fp32"),
         ("plot run --metric loss", "leave it out: the picture has every curve"),
+        ("probe run --checkpoint step-4", "use --step 4"),
+        ("sample run Once --model other", "use an argument for the run: slm sample other"),
+        ("train data --name first", "use -o first"),
+        ("train data -o new --deterministic", "use --set run.deterministic=true"),
+        ("ablate -t a.json --data corpus", "use --text corpus"),
+        ("ablate --data data", "slm ablate data"),
+        ("logprobs run Once --output x.json", "slm logprobs run Once --json > x.json"),
     ],
 )
 def test_options_of_other_programs_for_runs(slm, here, line, fix):

@@ -154,7 +154,7 @@ MESSAGES = {
     "train a.txt --vocab 300 --out x": (2, "fix:   use --output x\n"),
     "count a.txt --vocab 300 -o x": (
         2,
-        "with it: slmtok train a.txt --vocab 300 -o x\n",
+        "which belongs to slmtok train, slmtok slice, slmtok extend\n",
     ),
     "encode a.txt -t tok.json --count": (2, "fix:   slmtok eval tok.json --on a.txt\n"),
     "prune tok.json --on a.txt -o x": (2, "fix:   use --unused-on a.txt\n"),

@@ -70,7 +70,8 @@ def test_the_format_json_is_the_flag(slmtok, here) -> None:
     fix = fix_of(slmtok("vocab", "tok.json", "-o", "vocab.txt", "--format", "json"))
     assert fix == "slmtok vocab tok.json --json > vocab.txt"
     assert len(slmtok(*shlex.split(fix.partition(" > ")[0])[1:]).json["result"]["rows"]) == 290
-    for line in ("vocab tok.json --output-format json", "info tok.json --format=json"):
+    lines = ("vocab tok.json --output-format json", "info tok.json --format=json")
+    for line in (*lines, "slice tok.json --vocab 280 -o small.json --format json"):
         assert fix_of(slmtok(*line.split())) == "use --json"
 
 

@@ -131,3 +131,22 @@ def test_the_given_command_stays_without_the_option_of_another(slmtok, here, lin
     slmtok("train", "src/a.txt", "--vocab", "290", "-o", "tok.json")
     fact, found = error_of(slmtok, *line.split())
     assert found == f"slmtok {fix}" and ", which belongs to slmtok " in fact and "; with it" not in fact
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "export tok.json --output-format hf -o x --text hello": "slmtok export tok.json --output-format hf -o x",
+        "slice tok.json --vocab-file vocab.json -o x.json": "slmtok slice --help",
+        "report tok.json --on src -o x.html --stop x": "slmtok report tok.json --on src -o x.html",
+        "info tok.json --token the": "slmtok info tok.json",
+        "slice tok.json --vocab 280 -o x.json --model-prefix tok": "slmtok slice tok.json --vocab 280 -o x.json",
+        "pack src -t tok.json -o data --key body": "use --text-key body",
+        "slice tok.json --voca 280 -o x.json": "use --vocab 280",
+        "vocab tok.json --tokeniser tok.json": "use --tokenizer tok.json",
+    }.items(),
+)
+def test_an_option_that_is_only_spelt_alike_is_not_the_fix(slmtok, here, line, fix) -> None:
+    """It is another one where a word is missing, or where it does not take the value."""
+    slmtok("train", "src/a.txt", "--vocab", "290", "-o", "tok.json")
+    assert error_of(slmtok, *line.split())[1] == fix
