@@ -74,7 +74,7 @@ class Parent(Strict):
     steps: Count | None = None
     """that its run planned"""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """of its run, by dotted name: those that decide the weights and differ in the branch"""
+    """of its run, by dotted name: the options that decide the weights and that the branch changes"""
     parent: Parent | None = None
     """of its run, where that is a branch too"""
 
@@ -109,7 +109,7 @@ def origins(fingerprint: Mapping[str, Any]) -> list[str]:
     found, settings = list[str](), dict[str, Any]()
     parent: Mapping[str, Any] | None = fingerprint.get("parent")
     while parent is not None:
-        # Each records what differs in the run that began with it; all are told as they differ from this run.
+        # A run records how it differs from the run that continued it. The sum is its difference from the last branch.
         settings |= parent.get("settings", {})
         planned = f" ({parent['steps']:,} steps planned)" if parent.get("steps") is not None else ""
         listed = ", ".join(f"{name} {'null' if value is None else value}" for name, value in sorted(settings.items()))

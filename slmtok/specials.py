@@ -420,13 +420,8 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
     return found if wrong in spellings else {**found, role: text}
 
 
-def pair_meant(text: str) -> str:
-    """`ROLE=SPELLING` for a text that is not such a pair: `user=<|user|>` for `<|user|>`, `user` and `user=`."""
-    return f"{_USUAL_ROLES[text]}={text}" if text in _USUAL_ROLES else _own_pair(text)
-
-
 def _own_pair(text: str) -> str:
-    """As `pair_meant`, with the role that the text itself names."""
+    """`ROLE=SPELLING` for a text that is not such a pair, with the role that it names: `user=<|user|>` for `user=`."""
     name, equals, spelling = text.partition("=")
     before, _, after = text.partition(":")
     if not equals and after and _ROLE.fullmatch(before):

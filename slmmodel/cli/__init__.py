@@ -32,6 +32,7 @@ from slmmodel.folder_lock import release_all
 from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
+from slmtok.cli.system_errors import NO_ADDRESS_SPACE
 from slmtok.cli.unknown_commands import FINETUNE
 from slmtok.interrupts import at_exit
 
@@ -88,15 +89,9 @@ def _meant(command: str, arguments: Sequence[str]) -> str | None:
     return resumed(arguments)
 
 
-_NO_ADDRESS_SPACE = re.compile(
-    r"\S+\.so\S*: (failed to map segment from shared object|cannot allocate memory(?! in static TLS)).*", re.I
-)
-"""What the dynamic linker says of a library that does not fit into the address space."""
-
-
 def _library_too_large(error: Exception) -> Exception | None:
     """The error for torch or another library that cannot be loaded within the limit of address space."""
-    found = _NO_ADDRESS_SPACE.search(str(error)) if isinstance(error, (ImportError, OSError)) else None
+    found = NO_ADDRESS_SPACE.search(str(error)) if isinstance(error, (ImportError, OSError)) else None
     limits = _address_space_limits()
     if limits is None or not (found or (isinstance(error, MemoryError) and _is_raised_by_torch(error))):
         return None

@@ -213,14 +213,18 @@ def read_curve(run: RunFolder, newest: int | None = None, *, drawn: bool = False
     """
     from slmmodel.training.status import read_drawn, read_metrics
 
-    lines, n_lines = read_drawn(run.path) if drawn else (read_metrics(run.path, newest=newest), 0)
+    if drawn:
+        lines, n_lines = read_drawn(run.path)
+    else:
+        lines = read_metrics(run.path, newest=newest)
+        n_lines = len(lines)
     if not lines:
         where = str(run.path / METRICS)
         if run.finished:
             fix = f"restore the file; slm info {run.path} shows the result"
             raise MissingInput(f"the run {str(run.path)!r} is finished, and its metrics are lost", where=where, fix=fix)
         raise MissingInput(f"the run {str(run.path)!r} has no step yet", where=where, fix="wait for its first step")
-    return Curve(printable(str(run.path)), lines, n_lines or len(lines))
+    return Curve(printable(str(run.path)), lines, n_lines)
 
 
 def result_rows(result: Mapping[str, Any], certificate: Mapping[str, Any] | None = None) -> list[Row]:

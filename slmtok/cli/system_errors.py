@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 
 from slmtok.atomic import REMEDIES
 from slmtok.checks import name_too_long
 from slmtok.cli import streams
 from slmtok.errors import DiskFull, InternalError, SlmtokError, Unreadable
+
+NO_ADDRESS_SPACE = re.compile(
+    r"\S+\.so\S*: (failed to map segment from shared object|cannot allocate memory(?! in static TLS)).*", re.I
+)
+"""What the dynamic linker says of a library that does not fit into the address space."""
 
 
 def system_error(error: Exception, package: str, written: Sequence[str] = ()) -> SlmtokError:
@@ -38,9 +44,10 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
             fix="check its name and permissions",
             os_error=error.errno,
         )
-    if isinstance(error, MemoryError):
+    unloaded = NO_ADDRESS_SPACE.search(str(error)) if isinstance(error, ImportError) else None
+    if unloaded or isinstance(error, MemoryError):
         fix = "free memory, raise its limit (ulimit -v), or give less at a time"
-        return Unreadable("not enough memory", fix=fix)
+        return Unreadable(f"not enough memory{f': {unloaded[0]}' if unloaded else ''}", fix=fix)
     if isinstance(error, OverflowError) and "timestamp too large" in str(error):
         # `time.time` of Python counts nanoseconds in 64 bits; modules of Python call it while they are imported.
         fact = "the clock of this machine is past the year 2262, which Python cannot read"

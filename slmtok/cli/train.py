@@ -126,8 +126,6 @@ def _sizes(value: str | None, arguments: Sequence[str]) -> str:
 
 def _tokenizer(value: str | None, arguments: Sequence[str]) -> str:
     """`slmtok extend` for a tokenizer that exists; for another name `-o`, since train makes a new tokenizer."""
-    from slmtok.files import free_name
-
     adds = "which adds tokens; train makes a new tokenizer"
     if value is None or not os.path.isfile(value):  # noqa: PTH113
         return f"slmtok extend TOK CORPUS --vocab N, {adds}" if value is None else f"-o {shlex.quote(value)}"
@@ -252,8 +250,6 @@ class TrainJob:
 
     def _complete_command(self, error: SlmtokError) -> Message | None:
         """The remedy as the command line with the value that the error suggests, and an output that is free."""
-        from slmtok.files import free_name
-
         words = arguments_of_command()
         if isinstance(error, VocabularyTooSmall):
             larger = (str(size) for size in map(_LEAST_SUGGESTED.__lshift__, count()) if size not in self.sizes)
@@ -277,7 +273,6 @@ class TrainJob:
 
     def _extension(self, tokenizer: object) -> str | None:
         """The command that learns more tokens from the text beside a tokenizer in the corpus, if all options fit it."""
-        from slmtok.files import free_name
         from slmtok.opening import load
 
         words, size = arguments_of_command(), self.sizes[0]
@@ -371,7 +366,6 @@ class TrainJob:
         file: the first with these counts.
         """
         from slmtok._engine import Pattern
-        from slmtok.files import free_name
 
         refuse_reading(self.options)
         if self.options.scheme != counts.scheme:
@@ -574,10 +568,9 @@ _MAX_LOCKS = 4
 
 def _of_other_size(size: str | None, arguments: Sequence[str]) -> str:
     """The command that makes the tokenizer of a lock smaller or larger, with what else the lock says of it."""
-    from slmtok.files import free_name
     from slmtok.training.lock import load_lock
 
-    path = next((word for word in arguments if word.endswith(".lock")), None)
+    path = next((word for word in arguments if kind_of_file(word) == LOCK), None)
     if path is None or size is None or not size.isdecimal():
         return _SIZE_OF_LOCK
     try:

@@ -201,6 +201,20 @@ def test_a_fault_of_ours_is_told_as_one(slmtok, monkeypatch, tok):
     )
 
 
+@pytest.mark.parametrize(
+    "library", ("libgomp.so.1: cannot allocate memory", "_native.abi3.so: failed to map segment from shared object")
+)
+def test_a_library_without_room_in_memory_is_no_fault_of_ours(slmtok, monkeypatch, tok, library):
+    from slmtok import file_kinds
+
+    def unloaded(path: str) -> bytes:
+        raise ImportError(f"Importing a library failed.\n\nThe original error was: {library}\n")
+
+    monkeypatch.setattr(file_kinds, "read_head", unloaded)
+    remedy = "  fix:   free memory, raise its limit (ulimit -v), or give less at a time\n"
+    assert slmtok("info", tok).err == f"error: not enough memory: {library}\n{remedy}"
+
+
 def test_names_of_files_forge_no_lines(slmtok, tmp_path):
     for name in ("x\n  fix:   run this.txt", "\u202ebidi\u2066.txt"):
         (tmp_path / name).write_text("the cat")

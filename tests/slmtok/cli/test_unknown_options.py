@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,7 @@ def test_words_of_a_text_to_encode(slmtok, here) -> None:
     {
         "reproduce tok.lock --vocab 280": "slmtok slice tok.json --vocab 280 -o tok-2.json",
         "reproduce tok.lock --vocab 300": "slmtok extend tok.json src/a.txt --vocab 300 -o tok-2.json",
+        "reproduce lock.json --vocab 280": "slmtok slice tok.json --vocab 280 -o tok-2.json",
         "reproduce tok.lock --vocab": "leave it out: the lock has the size",
         "view tok.json --vocab": "slmtok vocab tok.json",
         "show tok.json hi --force": "slmtok show tok.json hi",
@@ -97,6 +99,7 @@ def test_words_of_a_text_to_encode(slmtok, here) -> None:
 )
 def test_an_option_of_another_command_becomes_a_line_of_it_or_is_left_out(slmtok, here, line, fix) -> None:
     slmtok("train", "src/a.txt", "--vocab", "290", "-o", "tok.json")
+    shutil.copy("tok.lock", "lock.json")
     fact, found = error_of(slmtok, *line.split())
     assert found == fix and fact.startswith("error: unknown option '--")
     if fix.startswith("slmtok "):
