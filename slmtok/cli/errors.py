@@ -218,7 +218,8 @@ def _for_each_file(context: click.Context, *, of_any_kind: bool) -> str | None:
             lines = ([word for word in arguments_of(context) if word not in tokenizers] for _ in tokenizers)
             named = ([*line, "-t", tokenizer] for line, tokenizer in zip(lines, tokenizers, strict=True))
             return " && ".join(command_line(context, line) for line in named) if len(tokenizers) > 1 else None
-    if len(files) < 2 or _takes_text_on(context.command):
+    takes_text = _takes_text_on(context.command)
+    if len(files) < 2 or (takes_text and (len(places) > 1 or value_after(["--on"], arguments_of(context)) is None)):
         return None
     if len(files) > MAX_FILES:
         return f"one command for each of the {len(files)} files"
