@@ -654,6 +654,8 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
         named = with_output_named(context) if name == "--output" else with_other_tokenizer(name, context)
     example = getattr(context.command, "example", None)
     named = named or (_completed(name, param, context, example) if example else None)
+    if named and named.endswith(" TEXT") and param is not None and "DATA" in placeholder_words(param):
+        named += ", with the text or the packed data that were scored as TEXT"
     return fact, named or (_with_placeholders(param, context) if isinstance(param, click.Argument) else example)
 
 
