@@ -329,11 +329,14 @@ def _count_options(lock: Lock, *, threads: int, memory: int | str | None) -> Cou
 
 def _counts_fix(lock: Lock, sources: Sequence[str]) -> str:
     """The command with counts of the text of a lock: a file beside it that has them, or one that is counted first."""
-    line, locked = f"slmtok reproduce {shlex.quote(lock.path)} --counts ", lock.content["counts"]
-    for path in sorted(islice(Path(lock.path).parent.glob("*.counts"), _MAX_FOLDERS)):
+    line, left = f"slmtok reproduce {shlex.quote(lock.path)} --counts ", _MAX_SEARCHED_BYTES
+    locked = [lock.content["counts"].get(key) for key in ("corpus_digest", "scheme", "pattern", "min_count")]
+    for path in sorted(Path(lock.path).parent.glob("*.counts")):
         with suppress(OSError, SlmtokError):
+            if (left := left - path.stat().st_size) < 0:
+                break
             head = open_counts(path).head
-            if all(getattr(head, key) == locked[key] for key in ("corpus_digest", "scheme", "min_count")):
+            if locked[0] and locked == [head.corpus_digest, head.scheme, head.pattern.regex, head.min_count]:
                 return line + shlex.quote(str(path))
     if not sources:
         return f"{line}FILE, with the counts that it was trained from as FILE"
@@ -353,6 +356,8 @@ def _flags(options: CountOptions) -> Iterator[list[str]]:
     options = replace(options, pattern=names.get(options.pattern or "", options.pattern))
     for name in changed_options(options, option_keys(CountOptions)):
         value = getattr(options, name)
+        if isinstance(value, Mapping):
+            value = tuple(f"{key}={glob}" for key, globs in value.items() for glob in globs)
         for each in value if isinstance(value, tuple) else [value]:
             text = escape(each) if name in ("separator", "text_template") else str(each)
             yield [flag_of(name)] if value is True else [flag_of(name), text]
@@ -373,7 +378,7 @@ def reading_options(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _MAX_SEARCHED_BYTES = 1 << 30
-"""Of the files of a folder that are read for one that was renamed."""
+"""Of the files of a folder that are read for one that was renamed, or for counts of the same text."""
 
 
 _MAX_FOLDERS = 100
