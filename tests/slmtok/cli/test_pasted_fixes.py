@@ -227,12 +227,6 @@ def test_packed_data_whose_manifest_is_damaged(slmtok, here: Path) -> None:
 def test_one_tokenizer_too_many(slmtok, here: Path) -> None:
     for line in ("audit data -t tok.json --on a.txt", "audit tok.json -t tok.json --on a.txt"):
         assert fix_of(slmtok(*line.split())).startswith("leave one out: slmtok audit takes one tokenizer")
-    package.load("tok.json").save("b.json")
-    Path("audit-b.json").write_text("")
-    lines = fix_of(slmtok("audit", "tok.json", "b.json", "--on", "a.txt")).split(" && ")
-    outputs = {"tok.json": "audit-tok.json", "b.json": "audit-b-2.json"}
-    assert lines == [f"slmtok audit {tok} --on a.txt -o {output}" for tok, output in outputs.items()]
-    assert [slmtok(*line.split()[1:]).code for line in lines] == [0, 0]
 
 
 @pytest.mark.parametrize(
