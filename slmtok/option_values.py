@@ -110,10 +110,10 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 
 def parse_special(text: str) -> tuple[str, str]:
-    """`ROLE=SPELLING`. Raises `ValueError`, also for two pairs in one: `user=<|user|>,tool=<|tool|>`."""
+    """`ROLE=SPELLING`. Raises `ValueError`, also for two pairs in one, `user=<|user|>,tool=<|tool|>`, and for JSON."""
     from slmtok.specials import divided_pairs
 
-    if len(divided_pairs(text)) > 1:
+    if divided_pairs(text) != [text]:
         raise ValueError(f"takes one ROLE=SPELLING, not {text!r}")
     return parse_pair(text)
 

@@ -7,8 +7,10 @@ specials at ids of its own, in the same classes.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias, cast
@@ -431,9 +433,21 @@ def _own_pair(text: str) -> str:
 
 
 def divided_pairs(text: str) -> list[str]:
-    """The pairs `ROLE=SPELLING` that a text holds with commas between; one for `tool=<tool,name=x>`."""
+    """The pairs `ROLE=SPELLING` that a text holds with commas between, or as JSON; one for `tool=<tool,name=x>`."""
+    if text.lstrip().startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            content = json.loads(text)
+            entries = content.items() if isinstance(content, dict) else [("", content)]
+            return [pair for role, spelling in entries for pair in _pairs_of_json(role, spelling)] or [text]
     parts = _NEXT_PAIR.split(text) if "=" in text.partition(",")[0] else [text]
     return parts if all(part.count("<") == part.count(">") for part in parts) else [text]
+
+
+def _pairs_of_json(role: str, spelling: object) -> list[str]:
+    """The pairs of an entry of a JSON object, such as `"eos_token": "</s>"`; for a list, the spellings alone."""
+    if isinstance(spelling, list):
+        return [each for each in spelling if isinstance(each, str)]
+    return [f"{role.removesuffix('_token')}={spelling if isinstance(spelling, str) else ''}"]
 
 
 _NEXT_PAIR = re.compile(rf",\s*(?={_ROLE.pattern}=.)")

@@ -238,7 +238,6 @@ def _other_documents(fact: str, files: Sequence[Losses]) -> OptionError:
         fact,
         where="; ".join(held),
         limit="the same documents in the same order",
-        fix="name the text that slm eval scored, with the same options; "
-        "losses of packed data need new ones: slm eval RUN --on TEXT --losses FILE",
+        fix="give the documents that slm eval scored; for others: slm eval RUN --on TEXT --losses FILE",
         option="on",
     )

@@ -7,7 +7,7 @@ that two errors cannot cancel. The decoded documents of a packed folder must be 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -278,7 +278,7 @@ def _check_shards(found: Audit, tokenizer: Tokenizer, shards: Shards, threads: i
     packed, parts = Documents(), []
     is_split = _is_split_document(shards)
     number = 0
-    for texts, sizes in _packed(tokenizer, shards, threads):
+    for texts, sizes in packed_documents(tokenizer, shards, shards.splits, threads):
         for text, size in zip(texts, sizes, strict=True):
             if len(text) != size:
                 found.record("data_bytes", f"document {number} is recorded with {size:,} bytes, it has {len(text):,}")
@@ -308,11 +308,13 @@ def _is_split_document(shards: Shards) -> bool:
     return (plan.get("split") or {}).get("cut") is not None
 
 
-def _packed(tokenizer: Tokenizer, shards: Shards, threads: int) -> Iterator[tuple[list[bytes], list[int]]]:
-    """(documents without special tokens, their recorded sizes) of a folder, in batches."""
+def packed_documents(
+    tokenizer: Tokenizer, shards: Shards, splits: Sequence[str], threads: int = 0
+) -> Iterator[tuple[list[bytes], list[int]]]:
+    """(documents without special tokens, their recorded sizes) of some splits of a folder, in batches."""
     import numpy as np
 
-    for split in shards.splits:
+    for split in splits:
         for shard in shards.shards[split]:
             bounds = shard.offsets
             start = 0

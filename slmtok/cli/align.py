@@ -14,7 +14,7 @@ import click
 
 from slmtok.analysis.align import Alignment, Losses, Segment, Sums, check_scored, read_losses
 from slmtok.analysis.align import align as align_losses
-from slmtok.cli.arguments import arguments_of, command_line, without_options
+from slmtok.cli.arguments import arguments_of, command_line, is_packed, without_options
 from slmtok.cli.files import (
     PAGE,
     check_is_file,
@@ -60,7 +60,8 @@ def _refuse_tokenizers(ctx: click.Context, param: click.Parameter, value: str) -
 @command("align", example="slmtok align a.losses b.losses --on val.jsonl")
 @argument("a", metavar="A")
 @argument("b", metavar="B", callback=_refuse_tokenizers)
-@option("--on", metavar="TEXT", multiple=True, required=True, help="The text that was scored. Repeat for several.")
+@option("--on", metavar="TEXT|DATA", multiple=True, required=True,
+        help="The text that was scored, or the packed data. Repeat for several texts.")  # fmt: skip
 @option("--top", metavar="N", type=INTEGER, default=10, help="How many strings the tables have.")
 @options_of(ReadOptions, into="read")
 @output_options(help="Write a page with the text coloured by bits.")
@@ -79,7 +80,7 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
     _refuse_runs(a, b, on, read)
     with _score_missing(a, b, on):
         first, second = read_losses(a), read_losses(b)
-    texts = read_texts(text_files(on, read), read)
+    texts = _texts(on, read, first)
     found, mapped = Alignment(), list[list[Segment]]()
     room = MAX_MAP_BYTES if output is not None else -1
     with Progress() as progress, _score_both(a, b, on):
@@ -96,6 +97,23 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
             file.write(loss_map(mapped, a, b).encode())
     result = _result(found, first, second, top) | ({"path": output} if output else {})
     return Outcome(result, lambda: write_text(_table(result)))
+
+
+def _texts(on: Sequence[str], read: ReadOptions, losses: Losses) -> Iterable[bytes]:
+    """The documents of texts; of packed data those of the split that has as many bytes as the losses, else val."""
+    if len(on) != 1 or not is_packed(on[0]):
+        return read_texts(text_files(on, read), read)
+    from slmtok.analysis.audit import packed_documents
+    from slmtok.shards import open_shards
+    from slmtok.shards.check import packed_tokenizer
+
+    shards = open_shards(on[0])
+    tokenizer = packed_tokenizer(shards.folder, shards.fingerprint)
+    n_bytes = {name: sum(shard.entry["bytes"] for shard in shards.shards[name]) for name in shards.splits}
+    # slm eval scores val, where there is one.
+    names = sorted(n_bytes, key=lambda name: (n_bytes[name] != losses.nbytes.sum(), name != "val"))
+    batches = packed_documents(tokenizer, shards, names[:1])
+    return (document for documents, _ in batches for document in documents)
 
 
 def _refuse_exchanged(a: str, b: str, on: Sequence[str]) -> None:
@@ -131,7 +149,8 @@ def _refuse_runs(a: str, b: str, on: Sequence[str], read: ReadOptions) -> None:
     where, fix = None, _scoring_line([a, b], runs, on)
     if other is not None and kind_of_file(other) == LOSSES:
         try:
-            check_scored(read_losses(other), read_texts(text_files(on, read), read))
+            scored = read_losses(other)
+            check_scored(scored, _texts(on, read, scored))
         except OptionError as error:
             if error.fields.get("option") != "on":
                 raise
@@ -160,7 +179,7 @@ def _score_both(a: str, b: str, on: Sequence[str]) -> Iterator[None]:
     except OptionError as error:
         if error.fields.get("option") == "on":
             error.fix = (
-                "name the text that slm eval scored, with the same options; losses of packed data need new ones: "
+                "name the text that slm eval scored, with the same options, or the packed data; for this text: "
                 f"{_scoring_line([a, b], [a, b], on)}, with the run of each file as RUN"
             )
         raise

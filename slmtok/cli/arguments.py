@@ -122,6 +122,7 @@ def lines_for_each(named: Collection[str], files: Iterable[str], ctx: click.Cont
     given = [part for word in divided for part in word]
     written = value_after(OUTPUT_FLAGS, given)
     has_output = value_after(OUTPUT_FLAGS, example_words(ctx.command)) is not None
+    usual = getattr(options_by_flag(ctx.command).get("--output"), "default", None)
 
     def words_of(file: str) -> Iterator[str]:
         name = os.path.splitext(os.path.basename(file.rstrip(os.sep)))[0]  # noqa: PTH119, PTH122
@@ -135,6 +136,8 @@ def lines_for_each(named: Collection[str], files: Iterable[str], ctx: click.Cont
                 yield file
         if written is None and has_output:
             yield from ("-o", free_name(f"{file.rstrip(os.sep)}-out"))
+        elif written is None and isinstance(usual, str):
+            yield from ("-o", free_name(f"-{name}".join(os.path.splitext(usual))))  # noqa: PTH122
 
     return " && ".join(command_line(ctx, words_of(file)) for file in files)
 

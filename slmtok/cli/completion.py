@@ -32,6 +32,8 @@ def _completion(program: str) -> Command:
     habits: dict[str, Habit] = {
         "--shell": instead(f"{program} completion {{}}", "bash"),
         "--install": lambda value, arguments: _install_line(program),
+        # `-bash` is the name of a login shell in $0, of which click reads `-b`.
+        **{f"-{shell[0]}": instead(f"{program} completion {shell}") for shell in SHELLS},
     }
 
     @command("completion", example=f'eval "$({program} completion bash)"', habits=habits)

@@ -202,7 +202,8 @@ def _for_each_file(context: click.Context, *, of_any_kind: bool) -> str | None:
             lines = ([word for word in arguments_of(context) if word not in tokenizers] for _ in tokenizers)
             named = ([*line, "-t", tokenizer] for line, tokenizer in zip(lines, tokenizers, strict=True))
             return " && ".join(command_line(context, line) for line in named) if len(tokenizers) > 1 else None
-    if len(files) < 2 or takes_text_on(context.command):
+    takes_text = takes_text_on(context.command)
+    if len(files) < 2 or (takes_text and (len(places) > 1 or value_after(["--on"], arguments_of(context)) is None)):
         return None
     if len(files) > MAX_FILES:
         return f"one command for each of the {len(files)} files"
@@ -297,6 +298,8 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
         named = with_output_named(context) if name == "--output" else with_other_tokenizer(name, context)
     example = getattr(context.command, "example", None)
     named = named or (_completed(name, param, context, example) if example else None)
+    if named and named.endswith(" TEXT") and param is not None and "DATA" in placeholder_words(param):
+        named += ", with the text or the packed data that were scored as TEXT"
     return fact, named or (_with_placeholders(param, context) if isinstance(param, click.Argument) else example)
 
 

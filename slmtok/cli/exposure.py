@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,9 @@ from slmtok.cli.options import FLOAT, INTEGER, Parsed, argument, command, option
 from slmtok.cli.output import Outcome, counted, print_rows, table, write_text
 from slmtok.cli.packed import not_packed, open_data
 from slmtok.cli.progress import Progress
+from slmtok.errors import SlmtokError
 from slmtok.files import free_name, missing_input
+from slmtok.option_values import parse_count
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -58,7 +61,28 @@ def _of_tokenizer(value: str | None, arguments: Sequence[str]) -> str:
     return _of_text(text, arguments)
 
 
+def _of_budget(value: str | None, arguments: Sequence[str]) -> str:
+    """What takes the place of `--budget tokens=20K` of slm: how often a training of that many ids reads the split."""
+    from slmtok.shards import open_shards
+
+    kind, _, number = (value or "").partition("=")
+    if kind == "epochs" and number:
+        return f"--epochs {shlex.quote(number)}"
+    data, split = next(filter(is_packed, arguments), None), value_after(("--split",), arguments) or "train"
+    read = "how often the training reads the data"
+    with suppress(SlmtokError, ValueError):
+        n_tokens = 0 if data is None else open_shards(data).n_tokens(split)
+        if n_tokens:
+            read = f"how often the training reads the {n_tokens:,} ids of {split}"
+        if n_tokens and kind == "tokens":
+            return f"--epochs {parse_count(number) / n_tokens:.4g}: {read}"
+    return f"--epochs X: {read}"
+
+
 _HABITS = {
+    "--budget": _of_budget,
+    **dict.fromkeys(("--tokens", "--max-tokens"), lambda value, arguments: _of_budget(f"tokens={value}", arguments)),
+    **dict.fromkeys(("--steps", "--max-steps"), lambda value, arguments: _of_budget(None, arguments)),
     **dict.fromkeys(_TEXT_FLAGS, _of_text),
     **dict.fromkeys(("-t", "--tokenizer"), _of_tokenizer),
 }

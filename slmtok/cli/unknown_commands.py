@@ -169,4 +169,5 @@ def _lacking(command: click.Command, given: Sequence[str]) -> list[str]:
     """
     options = [param for param in command.params if isinstance(param, click.Option)]
     needed = [option for option in options if option.required and option.name != "tokenizer"]
-    return [f"{parameter_name(option)} {option.metavar}" for option in needed if not {*option.opts} & {*given}]
+    lacking = [option for option in needed if not {*option.opts} & {*given}]
+    return [f"{parameter_name(option)} {str(option.metavar).partition('|')[0]}" for option in lacking]

@@ -275,11 +275,19 @@ class PackRun:
             changes = plan.differences(before, self.plan)
             has_option = bool(changes) and not str(changes[0]).startswith("without ")
             packed = "packed with " if has_option else "packed "
-            difference: Message = (packed, *changes) if changes else "this command made it"
+            difference: Message = (packed, *changes) if changes else self._state_of_folder()
             kept = plan.given_before(before, self.plan, self.corpus.sources, self.options)
             raise folder.finished(self.folder, found, self.vocabulary, difference, kept)
         self._remove_traces()
         return True
+
+    def _state_of_folder(self) -> str:
+        """That this command made the packed data, and which shard was damaged since, as its size or header tells."""
+        try:
+            open_shards(self.folder).close()
+        except SlmtokError as error:
+            return f"this command made it, and it was damaged since: {error.fact}"
+        return "this command made it"
 
     def begin(self, *, force: bool) -> None:
         """Locks the folder and resumes the plan in it, or starts this one.

@@ -13,7 +13,7 @@ import shlex
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,16 +36,26 @@ from slmtok.errors import (
 )
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import UNKNOWN, kind_of_file
-from slmtok.files import file_digest, read_file
+from slmtok.files import file_digest, free_name, read_file
 from slmtok.json_files import corrupt
-from slmtok.options import CountOptions, ReadOptions, TrainOptions, build_options, option_keys
+from slmtok.option_values import escape
+from slmtok.options import (
+    CountOptions,
+    ReadOptions,
+    TrainOptions,
+    build_options,
+    changed_options,
+    flag_of,
+    option_keys,
+)
+from slmtok.patterns import pattern_names
 from slmtok.schema import Check
 from slmtok.schemes import SCHEMES, Learned
 from slmtok.strict_json import FaultError
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.tokenizer_file import GOLDEN_TEXTS
 from slmtok.training.counting import count_corpus
-from slmtok.training.counts import PretokenCounts
+from slmtok.training.counts import PretokenCounts, open_counts
 from slmtok.training.counts_format import Totals
 from slmtok.training.learn import learn
 from slmtok.vocabulary import BEHAVIOUR, MAX_IDS
@@ -271,7 +281,12 @@ def _find_inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[lis
     elif unnamed := [entry["path"] for entry in listed if entry["sha256"] is None]:
         fault = f"the lock cannot name its corpus by files: {unnamed[0]}"
     if fault is not None:
-        raise MissingInput(fault, where=lock.path, fix=f"slmtok reproduce {shlex.quote(lock.path)} --counts all.counts")
+        raise MissingInput(
+            fault,
+            where=lock.path,
+            limit="counts of the same text take its place",
+            fix=_counts_fix(lock, [entry["path"] for entry in listed]),
+        )
     if corpus is None and root is None:
         raise MissingInput(
             "the lock does not record the place of its corpus",
@@ -312,6 +327,42 @@ def _count_options(lock: Lock, *, threads: int, memory: int | str | None) -> Cou
     return CountOptions(scheme=scheme, pattern=own, threads=threads, memory=memory, **reading)
 
 
+def _counts_fix(lock: Lock, sources: Sequence[str]) -> str:
+    """The command with counts of the text of a lock: a file beside it that has them, or one that is counted first."""
+    line, left = f"slmtok reproduce {shlex.quote(lock.path)} --counts ", _MAX_SEARCHED_BYTES
+    locked = [lock.content["counts"].get(key) for key in ("corpus_digest", "scheme", "pattern", "min_count")]
+    for path in sorted(Path(lock.path).parent.glob("*.counts")):
+        with suppress(OSError, SlmtokError):
+            if (left := left - path.stat().st_size) < 0:
+                break
+            head = open_counts(path).head
+            if locked[0] and locked == [head.corpus_digest, head.scheme, head.pattern.regex, head.min_count]:
+                return line + shlex.quote(str(path))
+    if not sources:
+        return f"{line}FILE, with the counts that it was trained from as FILE"
+    name = shlex.quote(free_name(f"{Path(lock.path).stem}.counts"))
+    options = _count_options(lock, threads=0, memory=None)
+    texts = ["TEXT" if each.isdecimal() else each for each in sources]
+    words = ["slmtok", "count", *texts, *chain.from_iterable(_flags(options)), "-o"]
+    piped = " < TEXT" if "-" in texts else ""
+    remark = ", with the text that was piped as TEXT" if piped or "TEXT" in texts else ""
+    return f"{shlex.join(words)} {name}{piped} && {line}{name}{remark}"
+
+
+def _flags(options: CountOptions) -> Iterator[list[str]]:
+    """The options that are not the defaults, as words of a command line."""
+    names: dict[str, str | None] = {_engine.Pattern(name).regex: name for name in pattern_names()}
+    names[_engine.Pattern(SCHEMES[options.scheme].pattern).regex] = None
+    options = replace(options, pattern=names.get(options.pattern or "", options.pattern))
+    for name in changed_options(options, option_keys(CountOptions)):
+        value = getattr(options, name)
+        if isinstance(value, Mapping):
+            value = tuple(f"{key}={glob}" for key, globs in value.items() for glob in globs)
+        for each in value if isinstance(value, tuple) else [value]:
+            text = escape(each) if name in ("separator", "text_template") else str(each)
+            yield [flag_of(name)] if value is True else [flag_of(name), text]
+
+
 def reading_options(record: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of `ReadOptions` from the options that a lock or a counts file records."""
     given = {name: value for name, value in _with_option_names(record).items() if name != "mix"}
@@ -327,7 +378,7 @@ def reading_options(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _MAX_SEARCHED_BYTES = 1 << 30
-"""Of the files of a folder that are read for one that was renamed."""
+"""Of the files of a folder that are read for one that was renamed, or for counts of the same text."""
 
 
 _MAX_FOLDERS = 100

@@ -362,8 +362,8 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
     if number > vocabulary.n_vocab:
         raise OptionError(
             (Setting("keep", number), f" is more than the {vocabulary.n_vocab} ids of the tokenizer"),
-            limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}",
-            fix=(Setting("keep", example),),
+            limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}; slmtok extend adds tokens",
+            fix=("leave ", Setting("keep"), " out: tokens that do not occur are removed, and no others"),
             option="keep",
         )
     return number

@@ -13,6 +13,7 @@ import pytest
 from shared_data import peer
 
 import slmtok as package
+from slmtok.shards import open_shards
 
 
 @pytest.fixture
@@ -140,7 +141,25 @@ def test_a_run_beside_losses_of_another_text_is_not_scored_in_vain(slmtok, score
     )
 
 
-def test_losses_of_packed_data_need_new_ones(slmtok, scored: Path) -> None:
+def test_losses_of_packed_data_are_aligned_on_it(slmtok, tmp_path: Path) -> None:
+    """On the documents of the split that was scored."""
+    texts = ["one fox ran", "two foxes ran", "three foxes ran"]
+    Path("v.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    package.train("v.jsonl", vocab_size=275, min_count=1).save("tok.json")
+    assert slmtok("pack", "v.jsonl", "-t", "tok.json", "-o", "data", "--val", "tail:40%").code == 0
+    data, tok = open_shards("data"), package.load("tok.json")
+    for split in ("train", "val"):
+        held = [tok.decode(data.document(at, split), skip_special=True) for at in range(data.n_docs(split))]
+        _score(tmp_path, held, {"a": [[len(text)] for text in held], "b": [[1] * len(text) for text in held]})
+        on_text = slmtok("align", "a.losses", "b.losses", "--on", "v.jsonl", "--json").json["result"]
+        assert on_text["documents"] == len(held) > 0
+        assert slmtok("align", "a.losses", "b.losses", "--on", "data", "--json").json["result"] == on_text
+    fix = slmtok("align", "a.losses", "b.losses").err.rpartition("  fix:   ")[2]
+    line = "slmtok align a.losses b.losses --on TEXT"
+    assert fix == f"{line}, with the text or the packed data that were scored as TEXT\n"
+
+
+def test_losses_of_another_text_need_new_ones(slmtok, scored: Path) -> None:
     (scored / "long.txt").write_text("one fox ran, and ran")
     ran = slmtok("align", "a.losses", "b.losses", "--on", "long.txt")
     assert (ran.code, ran.err) == (
@@ -148,7 +167,7 @@ def test_losses_of_packed_data_need_new_ones(slmtok, scored: Path) -> None:
         "error: document 0 has 20 bytes, in a.losses 11\n"
         "  where: a.losses: 2 documents, 24 bytes; b.losses: 2 documents, 24 bytes\n"
         "  limit: the same documents in the same order\n"
-        "  fix:   name the text that slm eval scored, with the same options; losses of packed data need new ones: "
+        "  fix:   name the text that slm eval scored, with the same options, or the packed data; for this text: "
         "slm eval RUN --on long.txt --losses a-2.losses && slm eval RUN --on long.txt --losses b-2.losses && "
         "slmtok align a-2.losses b-2.losses --on long.txt, with the run of each file as RUN\n",
     )

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -313,6 +314,31 @@ def test_locks_of_what_is_no_file(slmtok):
     assert slmtok("train", "-", "--vocab", 280, "--allow-smaller", stdin=b"one two one two one two").code == 0
     ran = slmtok("reproduce", "tok.lock")
     assert ran.code == 1 and "cannot name its corpus by files: -" in ran.err and "--counts" in ran.err
+
+
+def test_a_lock_of_a_pipe_leads_to_counts_of_the_same_text(slmtok):
+    text = b"one two\n\none two\n\none two two one"
+    reading = ("--separator", r"\n\n", "--pattern", "gpt2")
+    train = ("train", "-", "--vocab", 280, "--allow-smaller", *reading, "-o", "piped.json")
+    assert slmtok(*train, stdin=text).code == 0
+    Path("other.txt").write_text("another text\n")
+    assert slmtok("count", "other.txt", "-o", "piped.counts").code == 0
+    fix = slmtok("reproduce", "piped.lock").err.rpartition("  fix:   ")[2]
+    counting, _, again = fix.partition(" < TEXT && ")
+    assert counting == r"slmtok count - --separator '\n\n' --pattern gpt2 -o piped-2.counts"
+    line = "slmtok reproduce piped.lock --counts piped-2.counts"
+    assert again == f"{line}, with the text that was piped as TEXT\n"
+    other_pattern = ("count", "-", "--separator", r"\n\n", "-o", "piped-1.counts")
+    assert slmtok(*other_pattern, stdin=text).code == slmtok(*shlex.split(counting)[1:], stdin=text).code == 0
+    assert slmtok(*line.split()[1:]).code == 0
+    # Counts of the text that lie beside the lock are named at once.
+    assert slmtok("reproduce", "piped.lock").err.endswith(f"  fix:   {line}\n")
+
+
+def test_a_lock_of_other_schemes_leads_to_no_pattern(slmtok):
+    train = ("train", "-", "--scheme", "word", "--vocab", 273, "--allow-smaller")
+    assert slmtok(*train, stdin=b"one one two two").code == 0
+    assert "fix:   slmtok count - --scheme word -o tok.counts < TEXT && " in slmtok("reproduce", "tok.lock").err
 
 
 def test_locks_that_are_refused(slmtok, corpus):

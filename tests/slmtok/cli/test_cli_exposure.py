@@ -95,6 +95,23 @@ def test_wrong_arguments(slmtok, packed: Path, tmp_path: Path, arguments: tuple[
     assert message in done.err
 
 
+@pytest.mark.parametrize(
+    ("budget", "epochs"),
+    [
+        (("--budget", "tokens=1K"), "{:.4g}"),
+        (("--tokens", "1000"), "{:.4g}"),
+        (("--budget=epochs=2",), "2"),
+        (("--steps", "8"), "X"),
+    ],
+)
+def test_a_budget_of_slm_leads_to_how_often_the_data_are_read(slmtok, packed: Path, budget, epochs: str) -> None:
+    n_tokens = open_shards(packed).n_tokens()
+    fix = slmtok("exposure", packed, *budget).err.rpartition("  fix:   ")[2].strip()
+    meaning = f": how often the training reads the {n_tokens:,} ids of train" * (epochs != "2")
+    assert fix == f"use --epochs {epochs.format(1000 / n_tokens)}{meaning}"
+    assert slmtok("exposure", packed, "--budget", "tokens=1K", "--split", "val").code == 2
+
+
 def test_packed_data_are_looked_for_among_the_first_entries_of_a_folder(
     slmtok, packed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

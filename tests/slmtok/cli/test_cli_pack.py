@@ -252,6 +252,12 @@ def test_packed_data_are_compared_with_the_command(slmtok, lines, tok):
     line = ["pack", lines, "-t", tok, "-o", "data"]
     assert slmtok(*line).code == 0
     assert "\n  limit: this command made it\n" in slmtok(*line).err
+    shard = Path("data/train-00000.bin")
+    content = shard.read_bytes()
+    shard.write_bytes(content[:-2])
+    fault = f"data/train-00000.bin is not a valid shard: it has {len(content) - 2:,} bytes; by the header"
+    assert f"\n  limit: this command made it, and it was damaged since: {fault}" in slmtok(*line).err
+    shard.write_bytes(content)
     assert "\n  limit: packed with --val auto, now --val none\n" in slmtok(*line, "--val", "none").err
     size = lines.stat().st_size
     with lines.open("a") as file:

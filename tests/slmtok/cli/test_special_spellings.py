@@ -30,9 +30,17 @@ def here(slmtok, tmp_path: Path) -> Path:
         (["user = "], ["user=<|user|>"]),
         (["user", "=", "<|user|>"], ["user=<|user|>"]),
         (["user=", "<|user|>", "tool", "=<|tool|>"], ["user=<|user|>", "tool=<|tool|>"]),
+        (["user="], ["user=<|user|>"]),
+        (['{"user": "<|user|>", "tool": "<|a=b|>"}'], ["user=<|user|>", "tool=<|a=b|>"]),
+        (['{"user": ""}'], ["user=<|user|>"]),
+        (['["<|user|>", "<|tool|>"]'], ["user=<|user|>", "tool=<|tool|>"]),
+        (
+            ['{"eos_token": "<|eot|>", "additional_special_tokens": ["<|user|>", "<|tool|>"]}'],
+            ["eos=<|eot|>", "user=<|user|>", "tool=<|tool|>"],
+        ),
     ],
 )
-def test_spaces_around_the_sign_are_no_part_of_role_and_spelling(slmtok, here, given, meant) -> None:
+def test_pairs_in_another_form_lead_to_role_and_spelling(slmtok, here, given, meant) -> None:
     ran = slmtok("set-special", "tok.json", *given, "-o", "chat.json")
     line = shlex.join(["slmtok", "set-special", "tok.json", *meant, "-o", "chat.json"])
     assert (ran.code, ran.err.splitlines()[-1]) == (2, f"  fix:   {line}")

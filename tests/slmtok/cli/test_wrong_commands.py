@@ -214,6 +214,15 @@ def test_an_argument_too_many(slmtok, here: Path, line: str, fix: str) -> None:
         assert slmtok(*command.split()[1:]).code == 0, command
 
 
+def test_each_of_two_tokenizers_is_audited_by_a_command_of_its_own(slmtok, here: Path) -> None:
+    package.load("tok.json").save("b.json")
+    Path("audit-b.json").write_text("")
+    lines = fix_of(slmtok("audit", "tok.json", "b.json", "--on", "a.txt"), 2).split(" && ")
+    outputs = {"tok.json": "audit-tok.json", "b.json": "audit-b-2.json"}
+    assert lines == [f"slmtok audit {tok} --on a.txt -o {output}" for tok, output in outputs.items()]
+    assert [slmtok(*line.split()[1:]).code for line in lines] == [0, 0]
+
+
 def test_a_misspelt_name_is_no_output(slmtok, here: Path) -> None:
     package.load("tok.json").save("other.json")
     ran = slmtok("info", "tok.json", "other.json", "a.txt")

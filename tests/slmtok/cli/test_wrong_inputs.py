@@ -73,6 +73,7 @@ CASES = {
     "vocab tok.json --sort freq": (2, "fix:   --sort id, which is the nearest; slmtok has no freq\n"),
     "completion tcsh": (2, "error: there is no completion for the shell 'tcsh'\n  limit: one of bash, zsh,"),
     "completion pwsh": (2, "fix:   slmtok completion powershell\n"),
+    "completion -bash": (2, "fix:   slmtok completion bash\n"),
     "train a.txt r.jsonl --vocab 280 --exclude a.md,b.md -o x": (2, "fix:   --exclude a.md --exclude b.md\n"),
     "train a.txt --vocab 280 --special <|u|>,<|a|> -o x": (2, "fix:   --special 'u=<|u|>' --special 'a=<|a|>'\n"),
     "set-special tok.json <|u|>,<|a|> -o x": (2, "fix:   slmtok set-special tok.json 'u=<|u|>' 'a=<|a|>' -o x\n"),
