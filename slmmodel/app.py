@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant, path_of
-from slmmodel.decoding_options import MAX_NEW_TOKENS, check_options, for_each, repeats_options
+from slmmodel.decoding_options import (
+    MAX_NEW_TOKENS,
+    check_options,
+    for_each,
+    opening_ids,
+    refuse_stream,
+    repeats_options,
+)
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
 from slmmodel.notebook import html_table
@@ -104,7 +111,9 @@ class TextRun:
         choices = choices if isinstance(choices, str | list | tuple) else list(choices)
         own = {"max_new_tokens": max_new_tokens, "assistant": assistant, "choices": choices, "regex": regex}
         own["max_new_tokens"] = 256 if max_new_tokens is None else max_new_tokens
-        check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own}, self._opened)
+        call = {"prompt": prompt, **own}
+        refuse_stream(options, call, self._opened, opening_ids(self.run.vocab))
+        check_options(options, ("prompt", "assistant", "regex", "overflow"), call, self._opened)
         given = {"choices": choices or None, "regex": regex or None, **options}
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         with repeats_options(given) as repeated:
@@ -185,7 +194,6 @@ class TextRun:
 
     def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
         """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""
-        from slmmodel.decoding_options import opening_ids
         from slmtok.calls import warn_of_file_names
         from slmtok.record_texts import short_text
 

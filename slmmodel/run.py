@@ -47,6 +47,7 @@ from slmmodel.decoding_options import (
     check_options,
     for_each,
     opening_ids,
+    refuse_stream,
     repeats_options,
 )
 from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
@@ -242,6 +243,7 @@ class Run:
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         max_new_tokens = 256 if max_new_tokens is None else max_new_tokens
         call = {"ids": ids, "max_new_tokens": max_new_tokens, "overflow": overflow, "assistant": assistant}
+        refuse_stream(options, call, f"slmmodel.load({os.fspath(self.path)!r})")
         check_options(options, ("ids", "assistant", "overflow"), call)
         given = {"overflow": overflow} if overflow != "stop" else {}
         with repeats_options(options) as repeated:
