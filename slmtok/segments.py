@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.calls import explains_calls
-from slmtok.checks import BYTES_LIKE
+from slmtok.checks import BYTES_LIKE, texts_of_one
 from slmtok.errors import WrongType, value_text
 from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
-from slmtok.record_texts import short_text, texts_of_one
+from slmtok.record_texts import short_text
 from slmtok.specials import allowed_spellings, check_names
 
 if TYPE_CHECKING:

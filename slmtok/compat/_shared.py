@@ -26,6 +26,7 @@ from slmtok.checks import (
     check_path,
     is_missing,
     refuse_bool,
+    texts_of_one,
     type_shown,
     utf8_of,
 )
@@ -44,7 +45,7 @@ from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.formats.foreign_files import TRAIN_OWN, train_own
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import texts_in, texts_of_one
+from slmtok.record_texts import texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.vocabulary import MAX_IDS
 
