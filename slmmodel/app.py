@@ -23,6 +23,7 @@ from slmmodel.decoding_options import (
 )
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
+from slmmodel.indexing import explains_indexing
 from slmmodel.notebook import html_table
 from slmmodel.torchrun import is_main
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     """A path or several, of packed data or text; or texts in memory, as `slmtok.Texts(list)`."""
 
 
+@explains_indexing
 @explains_calls
 @dataclass(frozen=True)
 class TextRun:
@@ -254,6 +256,7 @@ def _path_of(value: object) -> str | None:
     return os.fspath(path) if isinstance(path, str | os.PathLike) else None
 
 
+@explains_indexing
 @explains_calls
 @dataclass(frozen=True)
 class Ablation:
