@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant, path_of
@@ -590,3 +591,15 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
         single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
         mention_texts(error, data, "slmtok.Texts([texts]), if they are texts; else check the names", single_fix)
         raise
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Raises `AttributeError`, or `ImportError` for an import, with what stands for a name of the package."""
+    import slmmodel
+
+    fix = f"from slmmodel import {name}" if name in slmmodel.__all__ else slmmodel.meant_in_package(name)
+    if fix is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    # Of an `AttributeError`, `from slmmodel.app import ...` would show no message.
+    is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
+    raise (ImportError if is_import else AttributeError)(f"{__name__} has no {name!r}\n  fix:   {fix}")

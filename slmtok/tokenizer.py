@@ -38,7 +38,7 @@ from slmtok.checks import (
 )
 from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
-from slmtok.foreign_options import OF_HF, OF_OTHERS, OF_SENTENCEPIECE, OF_TIKTOKEN, hf_options
+from slmtok.foreign_options import call_meant, hf_options
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
 from slmtok.path_arguments import free_name
 from slmtok.patterns import compile_pattern
@@ -139,12 +139,8 @@ class Tokenizer(metaclass=_NamesConstructors):
             return f"; {_id_of(name.removesuffix('_id'))}"
         if name in _FUNCTIONS:
             return f"; slmtok.{name} is a function: help(slmtok.{name})"
-        if name in OF_HF or name in OF_TIKTOKEN:
-            return f"; slmtok.compat.{'as_hf' if name in OF_HF else 'as_tiktoken'}(tok).{name} is that of the library"
-        if name in OF_SENTENCEPIECE:
-            return f"; slmtok.compat.sentencepiece.SentencePieceProcessor(tok).{name} is that of the library"
-        if name in OF_OTHERS:
-            return f"; {OF_OTHERS[name]}"
+        if call := call_meant(name):
+            return f"; {call}"
         return "; dir(tok) lists those that it has, and slmtok.compat has adapters with names of other libraries"
 
     def __call__(self, *args: object, **keywords: object) -> NoReturn:

@@ -93,7 +93,7 @@ def split_rows(ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> 
 
 _ONE_ALGORITHM = "ByteLevelBPETokenizer, the one algorithm that slmtok has of these"
 _PARTS = f"ByteLevelBPETokenizer().train(files, vocab_size=8192), which has these parts inside; or {TRAIN_OWN}"
-_ABSENT = {
+ABSENT = {
     "SentencePieceTrainer": f"{TRAIN_OWN} trains one",
     "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
     "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
@@ -127,9 +127,9 @@ def explain_adapter(module: dict[str, Any]) -> None:
 
     def absent(name: str) -> NoReturn:
         path = module["__name__"]
-        if name in _ABSENT:
+        if name in ABSENT:
             # `from ... import` shows no message of an `AttributeError`.
-            raise ImportError(f"{path} has no {name!r}\n  fix:   {_ABSENT[name]}", name=name)
+            raise ImportError(f"{path} has no {name!r}\n  fix:   {ABSENT[name]}", name=name)
         has = "" if name.startswith("_") else f"; it has {', '.join(module['__all__'])}"
         raise AttributeError(f"module {path!r} has no attribute {name!r}{has}", name=name)
 
