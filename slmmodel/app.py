@@ -6,7 +6,8 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -186,8 +187,18 @@ class TextRun:
         if not scoring.keys() <= signature(type(self.run).evaluate).parameters.keys():
             # An unknown option is refused before the documents are read.
             self.run.evaluate(data, **scoring)  # type: ignore[arg-type]
+        from slmtok.path_arguments import free_name
+
         split = scoring.pop("split", None)
-        return self.run.evaluate(self._documents(data, split), **scoring)
+
+        def packed(option: Setting) -> str:
+            """A text takes no options of reading; packed data were read with them."""
+            folder = free_name("data")
+            given = f"{data!r}, {self._opened}.tokenizer, {folder!r}, {option.name}={option.value!r}, val='none'"
+            return f"slmtok.pack({given}); {self._opened}.evaluate({folder!r})" if option.has_value else option.name
+
+        with _writes_reading(packed):
+            return self.run.evaluate(self._documents(data, split), **scoring)
 
     def _end_of_prompt(self, n_ids: int) -> str:
         """Python for the end of the text `prompt` that takes at most `n_ids` ids, with the special that opens it."""
@@ -416,7 +427,7 @@ def train(
     check_working_folder()
     # Of the processes that torchrun started, only rank 0 prints.
     quiet = not (progress and is_main())
-    with TrainProgress("loading torch", quiet=quiet) as report:
+    with TrainProgress("loading torch", quiet=quiet) as report, _writes_reading(_as_reading(reading)):
         from slmmodel.run import train as train_run
 
         run = train_run(
@@ -496,7 +507,7 @@ def _opened(
     opened = open_corpus(texts, "auto" if val is None else str(val.value))
     if texts.is_uncut:
         warn_caller(render(uncut_note(texts.options.separator or "")))
-    _warn_of_contents(texts, lambda option: f"reading={ {**(reading or {}), option.name: option.value} }")
+    _warn_of_contents(texts, _as_reading(reading))
     return opened
 
 
@@ -513,6 +524,30 @@ def _refuse_opened(data: object) -> None:
     if is_run(path):
         fix = "name what to train on; slm resume continues a run"
     raise WrongType(fact, limit="a path, a list of paths, or slmtok.Texts", fix=fix, option="data")
+
+
+def _as_reading(reading: Mapping[str, Any] | None) -> Callable[[Setting], str]:
+    """An option of reading as `train` takes it, with the others that are given."""
+
+    def written(option: Setting) -> str:
+        one_of = ("text_key", "text_template")
+        given = reading if isinstance(reading, Mapping) else {}
+        others = {name: value for name, value in given.items() if not {name, option.name} <= {*one_of}}
+        return f"reading={ {**others, option.name: option.value} }" if option.has_value else option.name
+
+    return written
+
+
+@contextmanager
+def _writes_reading(in_call: Callable[[Setting], str]) -> Iterator[None]:
+    """Writes the options in the fix for a malformed record as the call takes them."""
+    from slmtok.errors import MalformedRecord, render
+
+    try:
+        yield
+    except MalformedRecord as error:
+        error.fix = render(error.parts["fix"] or "", in_call)
+        raise
 
 
 def _warn_of_contents(corpus: Corpus, in_call: Callable[[Setting], str]) -> None:
