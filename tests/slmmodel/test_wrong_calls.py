@@ -566,3 +566,14 @@ def test_an_encoding_of_tiktoken_is_no_tokenizer(inside: Path) -> None:
     encoding = type("Encoding", (), {"name": "own"})()
     fix = fix_of(lambda: app.train("text.txt", tokenizer=encoding), slmtok.errors.WrongType)
     assert "tok = slmtok.from_tiktoken('enc.tiktoken', " in fix
+
+
+def test_a_sequence_of_a_data_set_is_no_pair(inside: Path) -> None:
+    dataset = ShardDataset("data", seq_len=8)
+    names: dict[str, Any] = {"dataset": dataset}
+    exec(fix_of(lambda: exec("x, y = dataset[0]", names)), names)
+    assert torch.equal(names["x"], dataset[0]["input_ids"]) and torch.equal(names["y"], dataset[0]["labels"])
+    assert [*dataset[0]] == ["input_ids", "labels"] == sorted(dict(**dataset[0]))
+    for batch in torch.utils.data.DataLoader(dataset, batch_size=2):
+        assert type(batch) is dict and batch["labels"].shape[1] == 8
+    assert pickle.loads(pickle.dumps(dataset[0])).keys() == dataset[0].keys()
