@@ -290,9 +290,9 @@ OF_OTHERS = {
 
 def call_meant(name: str) -> str | None:
     """The call for a name that a Tokenizer lacks, of the variable `tok`; None for names without one."""
-    adapters = ((OF_HF, "as_hf(tok)"), (OF_TIKTOKEN, "as_tiktoken(tok)"))
-    adapters += ((OF_SENTENCEPIECE, "sentencepiece.SentencePieceProcessor(tok)"),)
-    for names, adapter in adapters:
+    adapters = {"as_hf(tok)": OF_HF, "as_tiktoken(tok)": OF_TIKTOKEN}
+    adapters["sentencepiece.SentencePieceProcessor(tok)"] = OF_SENTENCEPIECE
+    for adapter, names in adapters.items():
         if name in names:
             return f"slmtok.compat.{adapter}.{name} is that of the library"
     call = OF_OTHERS.get(name) or CALLS_ELSEWHERE.get(name)

@@ -58,7 +58,7 @@ def _check_counted(name: str, value: object) -> int:
 
 
 class _Item(dict[str, Tensor]):
-    """A sequence by names. Unpacking it, which would give the names, is refused; a copy, as collation makes, is a dict."""
+    """A sequence by names. Unpacking, which would give the names, is refused; a copy, as collation makes, is a dict."""
 
     def __iter__(self) -> Iterator[str]:
         caller = sys._getframe(1)
