@@ -5,17 +5,27 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant, path_of
-from slmmodel.decoding_options import MAX_NEW_TOKENS, check_options, for_each, repeats_options
+from slmmodel.decoding_options import (
+    MAX_NEW_TOKENS,
+    check_options,
+    for_each,
+    opening_ids,
+    refuse_stream,
+    repeats_options,
+)
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
+from slmmodel.indexing import explains_indexing
 from slmmodel.notebook import html_table
 from slmmodel.torchrun import is_main
 
@@ -35,6 +45,7 @@ if TYPE_CHECKING:
     """A path or several, of packed data or text; or texts in memory, as `slmtok.Texts(list)`."""
 
 
+@explains_indexing
 @explains_calls
 @dataclass(frozen=True)
 class TextRun:
@@ -104,7 +115,9 @@ class TextRun:
         choices = choices if isinstance(choices, str | list | tuple) else list(choices)
         own = {"max_new_tokens": max_new_tokens, "assistant": assistant, "choices": choices, "regex": regex}
         own["max_new_tokens"] = 256 if max_new_tokens is None else max_new_tokens
-        check_options(options, ("prompt", "assistant", "regex", "overflow"), {"prompt": prompt, **own}, self._opened)
+        call = {"prompt": prompt, **own}
+        refuse_stream(options, call, self._opened, opening_ids(self.run.vocab))
+        check_options(options, ("prompt", "assistant", "regex", "overflow"), call, self._opened)
         given = {"choices": choices or None, "regex": regex or None, **options}
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         with repeats_options(given) as repeated:
@@ -174,8 +187,18 @@ class TextRun:
         if not scoring.keys() <= signature(type(self.run).evaluate).parameters.keys():
             # An unknown option is refused before the documents are read.
             self.run.evaluate(data, **scoring)  # type: ignore[arg-type]
+        from slmtok.path_arguments import free_name
+
         split = scoring.pop("split", None)
-        return self.run.evaluate(self._documents(data, split), **scoring)
+
+        def packed(option: Setting) -> str:
+            """A text takes no options of reading; packed data were read with them."""
+            folder = free_name("data")
+            given = f"{data!r}, {self._opened}.tokenizer, {folder!r}, {option.name}={option.value!r}, val='none'"
+            return f"slmtok.pack({given}); {self._opened}.evaluate({folder!r})" if option.has_value else option.name
+
+        with _writes_reading(packed):
+            return self.run.evaluate(self._documents(data, split), **scoring)
 
     def _end_of_prompt(self, n_ids: int) -> str:
         """Python for the end of the text `prompt` that takes at most `n_ids` ids, with the special that opens it."""
@@ -185,13 +208,12 @@ class TextRun:
 
     def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
         """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""
-        from slmmodel.decoding_options import opening_ids
         from slmtok.calls import warn_of_file_names
         from slmtok.record_texts import short_text
 
         call = {"prompt": "generate", "text": "score"}[name]
         if isinstance(text, str):
-            warn_of_file_names([text], self._of_file(call, text, options))
+            warn_of_file_names([text], lambda _: self._of_file(call, text, options))
         else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
             of_ids = f"{load}.{call}({', '.join(['each', *options])})"
@@ -246,6 +268,7 @@ def _path_of(value: object) -> str | None:
     return os.fspath(path) if isinstance(path, str | os.PathLike) else None
 
 
+@explains_indexing
 @explains_calls
 @dataclass(frozen=True)
 class Ablation:
@@ -404,7 +427,7 @@ def train(
     check_working_folder()
     # Of the processes that torchrun started, only rank 0 prints.
     quiet = not (progress and is_main())
-    with TrainProgress("loading torch", quiet=quiet) as report:
+    with TrainProgress("loading torch", quiet=quiet) as report, _writes_reading(_as_reading(reading)):
         from slmmodel.run import train as train_run
 
         run = train_run(
@@ -484,7 +507,7 @@ def _opened(
     opened = open_corpus(texts, "auto" if val is None else str(val.value))
     if texts.is_uncut:
         warn_caller(render(uncut_note(texts.options.separator or "")))
-    _warn_of_contents(texts, lambda option: f"reading={ {**(reading or {}), option.name: option.value} }")
+    _warn_of_contents(texts, _as_reading(reading))
     return opened
 
 
@@ -501,6 +524,30 @@ def _refuse_opened(data: object) -> None:
     if is_run(path):
         fix = "name what to train on; slm resume continues a run"
     raise WrongType(fact, limit="a path, a list of paths, or slmtok.Texts", fix=fix, option="data")
+
+
+def _as_reading(reading: Mapping[str, Any] | None) -> Callable[[Setting], str]:
+    """An option of reading as `train` takes it, with the others that are given."""
+
+    def written(option: Setting) -> str:
+        one_of = ("text_key", "text_template")
+        given = reading if isinstance(reading, Mapping) else {}
+        others = {name: value for name, value in given.items() if not {name, option.name} <= {*one_of}}
+        return f"reading={ {**others, option.name: option.value} }" if option.has_value else option.name
+
+    return written
+
+
+@contextmanager
+def _writes_reading(in_call: Callable[[Setting], str]) -> Iterator[None]:
+    """Writes the options in the fix for a malformed record as the call takes them."""
+    from slmtok.errors import MalformedRecord, render
+
+    try:
+        yield
+    except MalformedRecord as error:
+        error.fix = render(error.parts["fix"] or "", in_call)
+        raise
 
 
 def _warn_of_contents(corpus: Corpus, in_call: Callable[[Setting], str]) -> None:
@@ -579,3 +626,15 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
         single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
         mention_texts(error, data, "slmtok.Texts([texts]), if they are texts; else check the names", single_fix)
         raise
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Raises `AttributeError`, or `ImportError` for an import, with what stands for a name of the package."""
+    import slmmodel
+
+    fix = f"from slmmodel import {name}" if name in slmmodel.__all__ else slmmodel.meant_in_package(name)
+    if fix is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    # Of an `AttributeError`, `from slmmodel.app import ...` would show no message.
+    is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
+    raise (ImportError if is_import else AttributeError)(f"{__name__} has no {name!r}\n  fix:   {fix}")

@@ -28,6 +28,8 @@ from slmmodel.foreign_names import (
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+STREAMS = ("stream", "streamer")
+"""Options of other libraries that give new ids, or their text, while they are generated."""
 MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
 _MAX_SHOWN_WHOLE = 1000
@@ -520,9 +522,10 @@ def _of_run(call: str, option: str, value: object, is_of_app: bool, is_of_model:
     model = "run.run.model" if is_of_app else "run.model"
     if call in ("load", "generate") and own_setting(option) == _PRECISION:
         return _converted("model" if is_of_model else model, value)
-    if call == "generate" and option in ("stream", "streamer"):
-        ids = "run.tokenizer.encode_list(prompt)" if is_of_app else "ids"
-        return f"for step in slmmodel.generation.Generation({model}, [{ids}]): print(step)  # (row, id) pairs"
+    if call == "generate" and option in STREAMS and is_of_model and value:
+        return (
+            "for step in slmmodel.generation.Generation(model, prompts): print(step), which takes its other arguments"
+        )
     if call == "generate" and option in ("device", "map_location"):
         load = "slmmodel.app.load" if is_of_app else "slmmodel.load"
         shown = repr(value) if isinstance(value, str | int) else "..."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from slmmodel.calls import MAX_SHOWN, unknown_option, written_keywords
+from slmmodel.calls import MAX_SHOWN, STREAMS, is_literal, unknown_option, written_keywords
 from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
 from slmmodel.errors import Argument, OptionError, UnknownName, WrongType, first_fault, unknown_name
 from slmmodel.foreign_decoding import DRAWING, HABITS, Decoding, as_own_decoding
@@ -201,6 +201,10 @@ class DecodingOptions(SamplingOptions):
 _METHOD_EXAMPLES = {"beam": 4, "beam_sample": 4, "contrastive": 0.3, "dola": "low"}
 
 
+_STREAMED = (*(name for name in SamplingOptions.model_fields if name != "choices"), "max_new_tokens", "overflow")
+"""Options of a draw whose steps are printed; those of a text may be of other types."""
+
+
 def check_method(options: object, method: str) -> None:
     """Raises `WrongType` unless the argument is a `DecodingOptions`, `OptionError` unless it selects the method."""
     example = _METHOD_EXAMPLES[method]
@@ -243,6 +247,47 @@ def repeats_options(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 _REPEATED = DecodingOptions.model_fields.keys() - {"choices", "constraint", "max_new_tokens", "overflow"}
 """Options that text and ids have in common, and that are given as they are."""
+
+
+def refuse_stream(
+    given: Mapping[str, Any], call: Mapping[str, Any], opened: str, opening: Sequence[int] | None = None
+) -> None:
+    """Raises `WrongType` for an option that asks for a stream; the fix prints each step while it is generated.
+
+    call: the prompt by its name, and the arguments that are not in `given`. opened: the call that opens the run.
+    opening: the ids before a text; None where the prompt is ids.
+    """
+    name = next((each for each in STREAMS if given.get(each)), None)
+    if name is None:
+        return
+    (prompt_name, prompt), *more = call.items()
+    given = {**{option: value for option, value in more if _is_changed(option, value)}, **given}
+    meant = as_own_decoding({option: value for option, value in given.items() if option not in STREAMS})
+    options = {option: meant.options.pop(option) for option in _STREAMED if is_literal(meant.options.get(option))}
+    of_steps = {option: options.pop(option) for option in ("max_new_tokens", "overflow") if option in options}
+    reason = "only draws of the model alone come step by step"
+    known = (*call, *DecodingOptions.model_fields)
+    meant.left_out |= {each: reason if each in known else "nothing here stands for it" for each in meant.options}
+    shown = next(iter(written_keywords(prompt=prompt)), "prompt=").partition("=")[2]
+    shown = shown if len(shown) <= MAX_SHOWN and shown != "prompt" else prompt_name
+    ids_run, ids, printed = "run", shown, "print([id for _, id in step])"
+    if opening is not None:
+        ids_run, ids = "run.run", f"[{''.join(f'{id}, ' for id in opening)}*run.tokenizer.encode_list({shown})]"
+        printed = "print(*[stream.push(id) for _, id in step], end='', flush=True)"
+    drawn = f"**slmmodel.run.special_ids({ids_run}.vocab)" + f" | {options}" * bool(options)
+    arguments = [f"{ids_run}.model", f"[{ids}]", f"slmmodel.sampling.SamplingOptions({drawn})"]
+    steps = f"slmmodel.generation.Generation({', '.join([*arguments, *written_keywords(**of_steps)])})"
+    made = [
+        f"import slmmodel; run = {opened}",
+        *["stream = run.tokenizer.stream()"] * (opening is not None),
+        f"steps = {steps}",
+    ]
+    fix = (
+        "; ".join([*made, f"[{printed} for step in steps]"])
+        + "  # " * bool(meant.left_out)
+        + "; ".join(meant.without())
+    )
+    raise WrongType(f"generate() has no option {name!r}", limit="it returns when all is generated", fix=fix)
 
 
 def check_options(

@@ -152,3 +152,43 @@ def switched_on(name: str, value: object) -> str | None:
     """The value of `run.precision` that a switch of another trainer sets; None for others, and for those set off."""
     last = name.lower().rpartition(".")[2]
     return last if last in PRECISION_SWITCHES and str(value).lower() not in SWITCHED_OFF else None
+
+
+_RUN = "slmmodel.load('run').{}, or slmmodel.app.load('run') for text"
+_DATA = "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8), batches of packed data"
+_OPENED = "slmmodel.load('run'), or slmmodel.app.load('run') for text"
+_BUILT = "from slmmodel.models import build; build(config) makes a model; slmmodel.load('run').model is a trained one"
+_OPTIMIZER = "slmmodel.train('data', settings={'optim.name': 'muon'})"
+_TRAIN = "slmmodel.train('data'), of packed data; slmmodel.app.train('corpus.txt', tokenizer='tok.json') takes text"
+CALLS_ELSEWHERE = {
+    "compare": "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes",
+    "ablate": "slm ablate in a shell, of which slmmodel.app.load_ablation(path) opens the result",
+    **dict.fromkeys(("export", "save", "save_pretrained", "push_to_hub"), "slm export RUN -o NEW in a shell"),
+    **dict.fromkeys(("branch", "finetune", "resume"), "slm resume RUN in a shell"),
+    "plot": "slm plot RUN -o curves.svg in a shell",
+    "config": "slm config in a shell",
+    "report": "slm report RUN -o report.html in a shell",
+    **dict.fromkeys(("bench", "completion", "demo", "doctor"), "slm {name} --help in a shell"),
+    **dict.fromkeys(
+        ("batches", "chat", "info", "logprobs", "pairs", "passkey", "probe", "prompts", "status"),
+        "slm {name} RUN in a shell",
+    ),
+    **dict.fromkeys(("generate", "sample", "pipeline", "complete"), _RUN.format("generate(ids)")),
+    **dict.fromkeys(("eval", "evaluate", "estimate_loss"), _RUN.format("evaluate()")),
+    **dict.fromkeys(("score", "perplexity", "loss"), _RUN.format("score(ids)")),
+    **dict.fromkeys(("from_pretrained", "load_model", "open", "LLM", "restore"), _OPENED),
+    **dict.fromkeys(("tokenizer", "tokenize", "encode", "decode"), "slmmodel.app.load('run').tokenizer"),
+    **dict.fromkeys(("Trainer", "TrainingArguments", "SFTTrainer", "fit", "pretrain"), _TRAIN),
+    **dict.fromkeys(("DataLoader", "Dataset", "get_batch", "load_dataset"), _DATA),
+    **dict.fromkeys(
+        ("GPT", "Llama", "Model", "Transformer", "create_model", "model_from_config"),
+        _BUILT,
+    ),
+    **dict.fromkeys(("GPTConfig", "LlamaConfig"), "from slmmodel.models.config import DecoderConfig"),
+    **dict.fromkeys(("PRESETS", "presets", "list_presets"), "from slmmodel.models.presets import PRESETS"),
+    **dict.fromkeys(("SamplingParams", "GenerationConfig"), "from slmmodel.sampling import SamplingOptions"),
+    **dict.fromkeys(("AdamW", "Muon", "configure_optimizers"), _OPTIMIZER),
+    **dict.fromkeys(("set_seed", "manual_seed"), "slmmodel.train('data', seed=1)"),
+    "version": "slmmodel.__version__",
+}
+"""Names of commands and of other libraries that this package lacks, each with what stands for it."""

@@ -14,11 +14,13 @@ import torch
 
 from slmmodel.calls import explains_calls
 from slmmodel.errors import Argument, OptionError, WrongType
+from slmmodel.indexing import explains_indexing
 from slmmodel.models.protocol import Model, eval_mode
 from slmmodel.sampling import SamplingOptions, check_option_range, pick
 from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
 
 
+@explains_indexing
 @dataclass
 class Sample:
     """One row: the ids after its prompt, without a stop id, and why it ended."""

@@ -47,6 +47,7 @@ from slmmodel.decoding_options import (
     check_options,
     for_each,
     opening_ids,
+    refuse_stream,
     repeats_options,
 )
 from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
@@ -54,6 +55,7 @@ from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import Sample, generate
 from slmmodel.hardware import device_for
+from slmmodel.indexing import explains_indexing
 from slmmodel.models.presets import PRESETS, preset_lengths
 from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
@@ -172,6 +174,7 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
     return AttributeError(fact, name=name, obj=owner)
 
 
+@explains_indexing
 @explains_calls
 class Run:
     """A run folder with its model in evaluation mode. `load` opens one."""
@@ -242,6 +245,7 @@ class Run:
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         max_new_tokens = 256 if max_new_tokens is None else max_new_tokens
         call = {"ids": ids, "max_new_tokens": max_new_tokens, "overflow": overflow, "assistant": assistant}
+        refuse_stream(options, call, f"slmmodel.load({os.fspath(self.path)!r})")
         check_options(options, ("ids", "assistant", "overflow"), call)
         given = {"overflow": overflow} if overflow != "stop" else {}
         with repeats_options(options) as repeated:
@@ -275,9 +279,8 @@ class Run:
             found = generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0]
         if meant is not None and found.reason == "context":
             way = method or ("assistant" if assistant is not None else None)
-            without = f" without {way}" if way else ""
             fact = f"the ids end after {len(found.ids):,}, at the end of the context, not at max_new_tokens={limit}"
-            warn_caller(f"{fact}; overflow='slide'{without} continues")
+            warn_caller(f"{fact}; overflow='slide'{f' without {way}' if way else ''} continues")
         return found.ids
 
     def _of_text(self, call: str, text: object, options: Sequence[str] = ()) -> str:

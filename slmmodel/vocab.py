@@ -19,6 +19,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 
 from slmmodel.checks import check_type, vocab_written_again
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable, WrongType, unwritten
+from slmmodel.indexing import explains_indexing
 from slmmodel.json_files import FaultError, Strict, exactly, parse_object, read_bounded, validated
 from slmmodel.sizes import round_up
 
@@ -35,6 +36,7 @@ OF_SIZES = "{own}.vocab.padded_vocab, the rows of an embedding; {own}.vocab.n_vo
 """The attributes that stand for `SIZES` of an object `own`."""
 
 
+@explains_indexing
 @dataclass(frozen=True, eq=False)
 class VocabMeta:
     """Vocabulary metadata. `padded_vocab` is the size of embeddings; ids from `n_vocab` up are never targets."""

@@ -76,14 +76,6 @@ _MODULES = {
 }
 
 
-_IN_MODULES = {
-    "export": "slmtok.formats.export",
-    "import_file": "slmtok.formats.importing",
-    "open_shards": "slmtok.shards",
-}
-"""Names of the guides that modules have and the package has not."""
-
-
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
@@ -93,8 +85,8 @@ def __getattr__(name: str) -> object:
         if not name.startswith("_") and import_module("importlib.util").find_spec(f"slmtok.{name}"):
             # `slmtok.compat.as_hf` works without an import of its own.
             return import_module(f"slmtok.{name}")
-        fix = f"from {_IN_MODULES[name]} import {name}" if name in _IN_MODULES else None
-        if fix := fix or import_module("slmtok.compat").import_meant(name):
+        # Not for private names: modules that are being imported ask for those.
+        if not name.startswith("_") and (fix := import_module("slmtok.compat").meant_in_package(name)):
             # Of an `AttributeError`, `from slmtok import ...` would show no message.
             is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
             raise (ImportError if is_import else AttributeError)(f"slmtok has no {name!r}\n  fix:   {fix}")

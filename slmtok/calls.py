@@ -110,10 +110,11 @@ def warn_caller(message: str) -> None:
     warnings.warn(message, stacklevel=level)
 
 
-def warn_of_file_names(texts: Sequence[object], call: str) -> None:
-    """Warns where each of the first texts is the name of a file; `call` is what takes the text in the first one."""
+def warn_of_file_names(texts: Sequence[object], call: Callable[[str], str]) -> None:
+    """Warns where each of the first texts is the name of a file; `call`, of their list, is what takes their text."""
     if texts and all(map(is_file_name, texts[:MAX_NAMES])):
-        warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; of the text in it: {call}")
+        fix = call(short_text(texts, "paths"))
+        warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; of the text in it: {fix}")
 
 
 def warn_if_used_up(texts: object, n_read: int) -> None:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 from slmtok.errors import InvalidText, OptionError, Setting, Unreadable, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
-from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_one, texts_of_rows
+from slmtok.path_arguments import is_file_name
+from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_rows
 from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -316,6 +317,16 @@ def _holds_text(column: Iterable[object]) -> bool:
     return isinstance(first.as_py() if hasattr(first, "as_py") else first, str)
 
 
+def texts_of_one(text: object) -> str:
+    """One text, or that of the file which it names, as a list of texts, where many are expected: `['the cat']`.
+
+    A long text is the variable `text`.
+    """
+    if is_file_name(text):
+        return f"[open({os.fspath(cast('str', text))!r}, encoding='utf-8').read()]"
+    return short_text([text], "[text]")
+
+
 def check_texts(xs: object, call: str) -> Sequence[Text]:
     """`xs` as a sequence of texts. Raises `WrongType` for a lone text or path."""
     if isinstance(xs, (str, *BYTES_LIKE)):
@@ -323,7 +334,8 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
             f"{call} takes many texts, this is one {type(xs).__name__}", fix=f"tok.{call}({texts_of_one(xs)})"
         )
     if isinstance(xs, os.PathLike):
-        raise WrongType(f"{str(xs)!r} is a path, not texts", fix="tok.encode_files([path], out)")
+        fix = f"tok.{call}({texts_of_one(xs)})" if is_file_name(xs) else "tok.encode_files([path], out)"
+        raise WrongType(f"{str(xs)!r} is a path, not texts", fix=fix)
     if isinstance(xs, (list, tuple)):
         texts: Sequence[object] = xs  # before the checks of abstract classes, which cost half a microsecond
     elif isinstance(xs, Mapping) and xs:
@@ -456,7 +468,7 @@ def refuse_home(output: str | os.PathLike[str]) -> None:
         raise OptionError(fact, limit="a shell expands it at the beginning of a word", fix=repr(expanded), path=name)
 
 
-def is_file_name(name: str | bytes) -> bool:
+def can_be_file_name(name: str | bytes) -> bool:
     """Whether a file can have this name: without a zero byte and characters that the file system cannot encode."""
     try:
         return b"\0" not in os.fsencode(name)
@@ -466,7 +478,7 @@ def is_file_name(name: str | bytes) -> bool:
 
 def check_output_name(name: str | bytes) -> None:
     """Raises `OptionError` for a name that no file can have, `Unreadable` for one that is too long."""
-    if not is_file_name(name):
+    if not can_be_file_name(name):
         raise OptionError(f"output {name!r} holds a zero byte or a lone surrogate", fix="name it without")
     path = os.fsdecode(name)
     if max(map(len, map(os.fsencode, Path(path).parts)), default=0) > MAX_NAME_BYTES:

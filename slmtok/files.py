@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from slmtok.checks import check_path, expanded_home, is_file_name
+from slmtok.checks import can_be_file_name, check_path, expanded_home, texts_of_one
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
 from slmtok.path_arguments import glob_matches, hub_fetch
-from slmtok.record_texts import short_text, texts_of_one
+from slmtok.record_texts import short_text
 
 MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,
@@ -111,7 +111,7 @@ _MAX_NAMED = 3
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file open for reading. Raises `MissingInput`, `Unreadable`, also while it is read."""
     name = check_path(path)
-    if not is_file_name(name):
+    if not can_be_file_name(name):
         raise missing_input(name)
     refuse_text(name)
     try:

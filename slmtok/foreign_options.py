@@ -211,7 +211,7 @@ OF_TIKTOKEN = frozenset(
     [
         *("encode_ordinary", "encode_ordinary_batch", "encode_to_numpy", "encode_single_token"),
         *("decode_single_token_bytes", "decode_tokens_bytes", "decode_with_offsets", "decode_bytes_batch"),
-        *("token_byte_values", "eot_token", "max_token_value", "special_tokens_set", "is_special_token"),
+        *("name", "token_byte_values", "eot_token", "max_token_value", "special_tokens_set", "is_special_token"),
     ]
 )
 """Names of encodings of tiktoken that `as_tiktoken(tok)` has, and a `Tokenizer` has not."""
@@ -226,20 +226,77 @@ OF_SENTENCEPIECE = frozenset(
 )
 """Names of processors of SentencePiece that the one of `slmtok.compat.sentencepiece` has, and a `Tokenizer` has not."""
 _TRAIN_TEXTS = "slmtok.train(slmtok.Texts(texts), vocab_size=8192) makes a tokenizer"
+_TRAIN = "slmtok.train('corpus.txt', vocab_size=8192)"
+_ROWS = "slmtok.compat.as_hf(tok)(texts, padding=True, truncation=True, max_length=512) has it"
+_MEASURE = "from slmtok.analysis.measure import measure; measure([('tok', tok)], [(text.encode(), 0)])"
+CALLS_ELSEWHERE = {
+    **dict.fromkeys(("eval", "evaluate", "measure", "bytes_per_token", "compression_ratio", "fertility"), _MEASURE),
+    "audit": "from slmtok.analysis.audit import audit; audit(tok, [text.encode()])",
+    **dict.fromkeys(("diff", "compare"), "from slmtok.analysis.diff import compare; compare(tok, other_tok)"),
+    "exposure": "from slmtok.analysis.exposure import exposure; exposure(slmtok.shards.open_shards('data'), tok)",
+    "size_curve": "from slmtok.analysis.size_curve import size_curve; size_curve(tok, [text.encode()])",
+    "align": "slmtok align a.losses b.losses --on val.txt in a shell, of losses that slm eval RUN --losses FILE writes",
+    **dict.fromkeys(("export", "to_hf"), "from slmtok.formats.export import export; export(tok, 'hf', 'exported')"),
+    **dict.fromkeys(
+        ("import_", "import_file", "from_hf", "from_huggingface"),
+        "from slmtok.formats.importing import import_file; import_file('tokenizer.json')",
+    ),
+    **dict.fromkeys(("open_shards", "Shards"), "from slmtok.shards import open_shards; open_shards('data')"),
+    **dict.fromkeys(("merge", "merge_files"), "slmtok.merge_counts(['a.counts', 'b.counts'], 'all.counts')"),
+    **dict.fromkeys(("set_special", "add_special", "register_special_tokens"), "tok.with_special('user', '<|user|>')"),
+    **dict.fromkeys(("save_model", "write", "dump", "to_file"), "tok.save('tok.json')"),
+    **dict.fromkeys(("encode_file", "encode_corpus"), "tok.encode_files(['corpus.txt'], 'encoded')"),
+    **dict.fromkeys(("show", "visualize"), "slmtok.view(tok)"),
+    **dict.fromkeys(("from_pretrained", "from_file", "from_str", "load_tokenizer"), "slmtok.load('tok.json')"),
+    **dict.fromkeys(("from_buffer", "from_bytes"), "slmtok.Tokenizer.from_bytes(data)"),
+    **dict.fromkeys(("load_dataset", "Dataset", "read_corpus"), "slmtok.Texts(texts), or the path of a file"),
+    **dict.fromkeys(("BpeTrainer", "train_from_files", "train_tokenizer"), _TRAIN),
+    **dict.fromkeys(("prepare", "tokenize_dataset"), "slmtok.pack('corpus.txt', tok, 'data')"),
+    **dict.fromkeys(("ShardDataset", "ShardLoader"), "import slmmodel; slmmodel.data.{name}"),
+    "slmmodel": "import slmmodel",
+    **dict.fromkeys(("sample_corpus", "story"), "from slmtok.stories import story; story(0)"),
+    **dict.fromkeys(("as_hf", "as_tiktoken"), "slmtok.compat.{name}(tok)"),
+    **dict.fromkeys(("info", "verify", "inspect"), "slmtok info tok.json && slmtok verify tok.json in a shell"),
+    "reproduce": "slmtok reproduce tok.lock in a shell",
+    "report": "slmtok report tok.json -o report.html in a shell",
+    "completion": "slmtok completion bash in a shell",
+    **dict.fromkeys(("chat", "demo", "doctor", "prompts", "resume"), "slm {name} --help in a shell"),
+    "version": "slmtok.__version__",
+}
+"""Names that a Tokenizer or this package lacks, of commands and other libraries, each with the call that is meant."""
 OF_OTHERS = {
     "vocab": "tok.get_vocab() has it",
     "merges": "tok.vocabulary.merges has them",
     "encode_plus": "slmtok.compat.as_hf(tok) has it, as a call with a text",
     "batch_encode_plus": "slmtok.compat.as_hf(tok) has it, as a call with texts",
-    **dict.fromkeys(("get_vocab_size", "n_words", "n_tokens"), "tok.n_vocab has it"),
+    **dict.fromkeys(("get_vocab_size", "n_words", "n_tokens", "size"), "tok.n_vocab has it"),
     **dict.fromkeys(
         ("add_special_tokens", "add_tokens", "add_special_token"),
         "tok.with_special('user', '<|user|>') makes one with another special, slmtok.extend one with more tokens",
     ),
-    **dict.fromkeys(("special_tokens", "special_tokens_map"), "tok.specials has them"),
+    **dict.fromkeys(("special_tokens", "special_tokens_map", "get_added_vocab"), "tok.specials has them"),
     **dict.fromkeys(("train_from_iterator", "train_new_from_iterator"), _TRAIN_TEXTS),
+    **dict.fromkeys(("enable_padding", "enable_truncation", "no_padding", "no_truncation", "pad", "truncate"), _ROWS),
+    **dict.fromkeys(("to_str", "to_json"), "tok.to_bytes() has it"),
+    **dict.fromkeys(("pre_tokenizer", "pre_tokenize", "pat_str", "split"), "tok.pattern has the split pattern"),
+    **dict.fromkeys(("stoi", "encoder", "token2id"), "tok.get_vocab() has it"),
+    **dict.fromkeys(("itos", "decoder", "id2token"), "tok.id_to_token(id) has it"),
+    **dict.fromkeys(("encode_text", "encode_fast", "batch_encode"), "tok.encode_batch(texts) has it"),
+    **dict.fromkeys(("detokenize", "decode_list", "decode_text"), "tok.decode(ids) has it"),
+    **dict.fromkeys(("decode_token", "decode_single"), "tok.token_bytes(id) has it"),
 }
 """Names of other libraries, each with what stands for it here."""
+
+
+def call_meant(name: str) -> str | None:
+    """The call for a name that a Tokenizer lacks, of the variable `tok`; None for names without one."""
+    adapters = {"as_hf(tok)": OF_HF, "as_tiktoken(tok)": OF_TIKTOKEN}
+    adapters["sentencepiece.SentencePieceProcessor(tok)"] = OF_SENTENCEPIECE
+    for adapter, names in adapters.items():
+        if name in names:
+            return f"slmtok.compat.{adapter}.{name} is that of the library"
+    call = OF_OTHERS.get(name) or CALLS_ELSEWHERE.get(name)
+    return call.replace("{name}", name) if call else None
 
 
 def closest(value: object, choices: Iterable[str]) -> str | None:

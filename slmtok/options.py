@@ -15,6 +15,7 @@ from slmtok import option_values as values
 from slmtok.calls import unknown_options
 from slmtok.checks import MAX_THREADS, U32, U64, check_bool, check_choice, check_int, check_threads, scalar
 from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.indexing import explains_indexing
 from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
 from slmtok.vocabulary import MAX_IDS, vocabulary_too_small
@@ -112,6 +113,7 @@ _THREADS: dict[str, Any] = {
 # --- the options ------------------------------------------------------------------------------------------------------
 
 
+@explains_indexing
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Base of all option classes: construction checks each value against its spec."""

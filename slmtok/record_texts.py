@@ -166,8 +166,3 @@ def short_text(value: object, name: str) -> str:
         # Python refuses an integer of thousands of digits.
         return name
     return text if len(text) <= _MAX_SHOWN else name
-
-
-def texts_of_one(text: object) -> str:
-    """One text as a list of texts, where many are expected: `['the cat']`; a long one is the variable `text`."""
-    return short_text([text], "[text]")

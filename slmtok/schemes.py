@@ -23,6 +23,7 @@ from slmtok.errors import (
     RequiredTooMany,
     Setting,
 )
+from slmtok.indexing import explains_indexing
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.vocabulary import Merge, Vocabulary, translate_rank_error
 
@@ -126,6 +127,7 @@ _GLOB_OF_ENDING = re.compile(r"\*([\w.-]+)", re.ASCII)
 """A glob such as `*.com`, in which * has nothing to repeat as a regex."""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Learned:
     """What training gives: merges (public ids) or tokens, and how it went."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.calls import explains_calls
-from slmtok.checks import BYTES_LIKE
+from slmtok.checks import BYTES_LIKE, texts_of_one
 from slmtok.errors import WrongType, value_text
 from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
-from slmtok.record_texts import short_text, texts_of_one
+from slmtok.indexing import explains_indexing
+from slmtok.record_texts import short_text
 from slmtok.specials import allowed_spellings, check_names
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 
+@explains_indexing
 @explains_calls
 @dataclass(frozen=True, repr=False)
 class Special:
@@ -45,6 +47,7 @@ class Special:
         return f"Special(name={value_text(self.name)})"
 
 
+@explains_indexing
 @explains_calls
 @dataclass(frozen=True)
 class Trusted:
@@ -67,6 +70,7 @@ SHOWN_SEGMENTS, SHOWN_IDS = 8, 16
 Segment: TypeAlias = Special | Trusted | str | bytes
 
 
+@explains_indexing
 @dataclass(frozen=True, eq=False)
 class Segments:
     """What `encode_segments` returns, one row an id.

@@ -16,6 +16,7 @@ from enum import IntEnum
 from typing import TypeAlias, cast
 
 from slmtok.errors import InvalidSpecials, Setting, UnknownSpecial, WrongType, suggestion, value_text
+from slmtok.indexing import explains_indexing
 
 N_SPECIALS = 16
 """Size of the block of special ids that opens every vocabulary of our own layout."""
@@ -47,6 +48,7 @@ class SpecialId(IntEnum):
 _SPELLINGS = ("<?>", "<s>", "</s>", "<>", "<sep>", "<mask>")
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class SpecialToken:
     """One special id. A reserved one has neither role nor text."""

@@ -38,8 +38,9 @@ from slmtok.checks import (
 )
 from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
-from slmtok.foreign_options import OF_HF, OF_OTHERS, OF_SENTENCEPIECE, OF_TIKTOKEN, hf_options
+from slmtok.foreign_options import call_meant, hf_options
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
+from slmtok.path_arguments import free_name
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
@@ -138,12 +139,8 @@ class Tokenizer(metaclass=_NamesConstructors):
             return f"; {_id_of(name.removesuffix('_id'))}"
         if name in _FUNCTIONS:
             return f"; slmtok.{name} is a function: help(slmtok.{name})"
-        if name in OF_HF or name in OF_TIKTOKEN:
-            return f"; slmtok.compat.{'as_hf' if name in OF_HF else 'as_tiktoken'}(tok).{name} is that of the library"
-        if name in OF_SENTENCEPIECE:
-            return f"; slmtok.compat.sentencepiece.SentencePieceProcessor(tok).{name} is that of the library"
-        if name in OF_OTHERS:
-            return f"; {OF_OTHERS[name]}"
+        if call := call_meant(name):
+            return f"; {call}"
         return "; dir(tok) lists those that it has, and slmtok.compat has adapters with names of other libraries"
 
     def __call__(self, *args: object, **keywords: object) -> NoReturn:
@@ -458,7 +455,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         """
         texts = check_texts(xs, "encode_batch")
         warn_if_used_up(xs, len(texts))
-        warn_of_file_names(texts, "tok.encode_files(paths, out)")
+        warn_of_file_names(texts, lambda paths: f"tok.encode_files({paths}, {free_name('encoded')!r})")
         options: Any = {"threads": check_threads(threads), "progress": progress, **self._delimiters(bos=bos, eos=eos)}
         if dropout:
             own: Any = {"has_merges": self.scheme == "bpe", "seed": seed, "epoch": epoch}
@@ -523,7 +520,8 @@ class Tokenizer(metaclass=_NamesConstructors):
         """How many ids each text would take, shape (n,), int64, without building them."""
         texts = check_texts(xs, "count_tokens")
         warn_if_used_up(xs, len(texts))
-        warn_of_file_names(texts, "tok.count_tokens([open(path, encoding='utf-8').read() for path in paths])")
+        read = "[open(path, encoding='utf-8').read() for path in "
+        warn_of_file_names(texts, lambda paths: f"tok.count_tokens({read}{paths}])")
         return self._encoder.count_batch(texts, threads=check_threads(threads))
 
     def pieces(self, x: Text) -> list[tuple[int, bytes]]:

@@ -33,6 +33,7 @@ from slmtok.errors import (
     WrongType,
     value_text,
 )
+from slmtok.indexing import explains_indexing
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def not_indexed(what: str, key: object) -> WrongType:
     return WrongType(f"{what} is not indexed", limit=limit, fix=fix)
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class PatternSpec:
     """A split pattern as a file records it: its name if it has one, its regex, the Unicode version of its classes."""

@@ -6,6 +6,7 @@ Objects are pickled by path and digest of their data: spawned workers map the fi
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 import warnings
@@ -54,6 +55,19 @@ def _check_counted(name: str, value: object) -> int:
     if number > _MAX_COUNTED:
         raise OptionError(f"{name} is {number}", limit=f"0 to {_MAX_COUNTED:,}", fix=f"{name}=0", option=name)
     return number
+
+
+class _Item(dict[str, Tensor]):
+    """A sequence by names. Unpacking, which would give the names, is refused; a copy, as collation makes, is a dict."""
+
+    def __iter__(self) -> Iterator[str]:
+        caller = sys._getframe(1)
+        if dis.opname[caller.f_code.co_code[caller.f_lasti]].startswith("UNPACK"):
+            raise WrongType("a sequence is a dict of tensors, and no pair", fix="x, y = dataset[0].values()")
+        return super().__iter__()
+
+    def __copy__(self) -> dict[str, Tensor]:
+        return dict(self)
 
 
 class _Sequences:
@@ -254,7 +268,7 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
                 fact += f", in epoch {self._epoch}; other epochs may have more\n  fix:   {_OF_SAMPLER}"
             raise IndexError(fact)
         batch = self.loader.batch(np.array([[self._epoch, 0, number % n]]))
-        return {name: tensor[0] for name, tensor in self._tensors(batch).items()}
+        return _Item({name: tensor[0] for name, tensor in self._tensors(batch).items()})
 
     def __repr__(self) -> str:
         sequences = f"{len(self):,} sequence" + "s" * (len(self) != 1)

@@ -33,6 +33,7 @@ from slmmodel.data.packs import Concat
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.data.strategies import make_packing, strategy_of
 from slmmodel.errors import Argument, InvalidConfig, WrongType
+from slmmodel.indexing import explains_indexing
 from slmmodel.vocab import VocabMeta
 
 _CACHE_SIZE = 3
@@ -42,6 +43,7 @@ _CHUNK = 1 << 12
 """Indices that are permuted at once."""
 
 
+@explains_indexing
 class Cursor(NamedTuple):
     """Where the next step begins: epoch, block, and sequences of that block already taken.
 
@@ -54,6 +56,7 @@ class Cursor(NamedTuple):
     taken: int = 0
 
 
+@explains_indexing
 class GlobalBatch(NamedTuple):
     """The sequences of one step, over all ranks and micro-batches: keys only, the same on every rank."""
 

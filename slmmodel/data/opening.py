@@ -27,6 +27,7 @@ from slmmodel.data.shards import MAGIC as SHARD_MAGIC
 from slmmodel.data.shards import MANIFEST, ShardSource, is_file_of_packed, refuse_link, refuse_other_files
 from slmmodel.data.source import NoSuchSplitError, TokenSource, pack_again, unreadable
 from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat, WrongType
+from slmmodel.indexing import explains_indexing
 from slmmodel.sizes import parse_share
 from slmmodel.vocab import VocabMeta
 
@@ -181,6 +182,7 @@ def _is_text(head: bytes) -> bool:
     return len(head) >= _MIN_TEXT_BYTES and not _CONTROL.search(text)
 
 
+@explains_indexing
 class StageData(NamedTuple):
     """What a run trains on from a step on (from 1), in sequences of `seq_len`; None is that of the model."""
 
@@ -189,6 +191,7 @@ class StageData(NamedTuple):
     seq_len: int | None
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class RunData:
     """The data of a training run: two sources, their common vocabulary, and the files that a run gets."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.errors import Argument, Fix, InvalidConfig, WrongType, suggestion
+from slmmodel.indexing import explains_indexing
 
 Ints = NDArray[np.int64]
 
@@ -29,6 +30,7 @@ CHOICES = {
 """Values of options that are words; the other options of strategies are integers from 1 up, or truth values."""
 
 
+@explains_indexing
 class Span(NamedTuple):
     """The inputs `start` to `stop - 1` of document `doc`, from column `column` of a sequence on."""
 
@@ -49,6 +51,7 @@ class Spans(NamedTuple):
     column: Ints
 
 
+@explains_indexing
 class PackingStats(NamedTuple):
     """Totals of one epoch. `scored_*` count how often the target of an input is scored."""
 

@@ -18,6 +18,7 @@ from slmmodel.errors import Argument, OptionError
 from slmmodel.evaluation.comparison import interval, losses_to_bytes, units
 from slmmodel.evaluation.scoring import Progress, Scores, check_stride, score
 from slmmodel.files import sha256_of
+from slmmodel.indexing import explains_indexing
 from slmmodel.models import MODELS, arch_of, config_from_dict
 from slmmodel.versions import versions
 
@@ -33,6 +34,7 @@ _COUNTS = ("documents", "bytes", "targets", "content_targets")
 _NATS = ("nats_content", "nats_special")
 
 
+@explains_indexing
 class Evaluation(NamedTuple):
     """A certificate, and the scores it was made from."""
 

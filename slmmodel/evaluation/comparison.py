@@ -25,6 +25,7 @@ from slmmodel.data.packing import prefix_sums
 from slmmodel.data.source import corrupt
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, Unreadable, WrongType
 from slmmodel.evaluation.scoring import LN2, Scores
+from slmmodel.indexing import explains_indexing
 from slmmodel.json_files import Strict, exactly, parse_object, validated
 from slmmodel.sizes import ceil_div, counted
 
@@ -40,6 +41,7 @@ _DTYPES = {"nats": np.float32, "nbytes": np.uint32, "offsets": np.uint64}
 Floats = NDArray[np.float64]
 
 
+@explains_indexing
 class Interval(NamedTuple):
     """Bounds in bits per byte, and what was resampled."""
 
@@ -50,6 +52,7 @@ class Interval(NamedTuple):
     level: float = LEVEL
 
 
+@explains_indexing
 class Units(NamedTuple):
     """Bits and bytes of each unit of resampling, float64 [n]; and what a unit is."""
 
@@ -126,6 +129,7 @@ def bootstrap_means(rows: Floats, nbytes: NDArray[Any], *, resamples: int = RESA
     return means
 
 
+@explains_indexing
 class Losses(NamedTuple):
     """Scores as a file holds them, and the digests of documents, tokenizer and weights they belong to."""
 
@@ -236,6 +240,7 @@ _MAX_HEADER_BYTES = 1 << 20
 """Of the header of a file of losses, which holds the metadata of its run."""
 
 
+@explains_indexing
 class Comparison(NamedTuple):
     """`a` minus `b` in bits per byte, on the same documents and resamples."""
 

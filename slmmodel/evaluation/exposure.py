@@ -17,12 +17,14 @@ from slmmodel.data.packing import Ints
 from slmmodel.data.source import DocumentBlock
 from slmmodel.evaluation.breakdown import DECILES, frequency_groups, group_name, target_counts
 from slmmodel.evaluation.scoring import LN2, Scores
+from slmmodel.indexing import explains_indexing
 from slmmodel.models.protocol import Model
 from slmmodel.vocab import VocabMeta
 
 Floats = NDArray[np.float64]
 
 
+@explains_indexing
 class Exposure(NamedTuple):
     """One value of each id of a vocabulary, all of shape [n_vocab].
 

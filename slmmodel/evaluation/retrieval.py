@@ -11,11 +11,13 @@ import torch
 
 from slmmodel.errors import InvalidInput
 from slmmodel.evaluation.scoring import negative_log_likelihood
+from slmmodel.indexing import explains_indexing
 from slmmodel.models.protocol import Model
 from slmmodel.sampling.prefill import advance, check_logits, check_prompts, prefill
 from slmmodel.sizes import Z95
 
 
+@explains_indexing
 class Recall(NamedTuple):
     """What a model made of one prompt."""
 

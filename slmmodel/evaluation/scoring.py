@@ -27,6 +27,7 @@ from slmmodel.checks import check_report
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
 from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite, WrongType
+from slmmodel.indexing import explains_indexing
 from slmmodel.notebook import html_table
 from slmmodel.sizes import counted
 from slmmodel.vocab import VocabMeta
@@ -54,6 +55,7 @@ _ELSEWHERE = {
 """Names of scores in other libraries, each with what stands for it."""
 
 
+@explains_indexing
 @dataclass(frozen=True, repr=False)
 class Scores:
     """The loss of each target of each document, in their order. N targets, D documents."""
@@ -204,6 +206,7 @@ class Scores:
         return nats / (LN2 * self.n_bytes)
 
 
+@explains_indexing
 class ScoringWindows(NamedTuple):
     """Windows of many documents: inputs `start` to `stop - 1` are read, from `first_scored` on scored. int64 [W]."""
 

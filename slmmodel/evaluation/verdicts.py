@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from slmmodel.checks import MIN_RESAMPLES, check_int
 from slmmodel.errors import InvalidInput
 from slmmodel.evaluation.comparison import MIN_UNITS, RESAMPLES, Floats, bootstrap_means
+from slmmodel.indexing import explains_indexing
 from slmmodel.sizes import counted
 
 ALPHA, POWER = 0.05, 0.8
@@ -42,6 +43,7 @@ Parts = Sequence[tuple[float, float]]
 Kind = Literal["better", "worse", "equivalent", "no decision"]
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Verdict:
     """One arm against the baseline."""
@@ -74,6 +76,7 @@ class Verdict:
     """the sentence"""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class ArmMean:
     """Bits per byte of an arm, mean over seeds, with its interval; None below 2 seeds or 20 documents."""
@@ -83,6 +86,7 @@ class ArmMean:
     interval: tuple[float, float] | None
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Analysis:
     """All arms, and every arm but the baseline against it."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import ValidationError
 
 from slmmodel.errors import Argument, InvalidConfig, first_fault, unknown_name, unknown_setting
+from slmmodel.indexing import explains_indexing
 from slmmodel.models.config import LEAVE_IT, Counts, DecoderConfig, InfiniConfig, ModelConfig, RecurrentConfig, count
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MODELS", "Arch", "Counts", "ModelConfig", "arch_of", "build", "config_from_dict", "count"]
 
 
+@explains_indexing
 class Arch(NamedTuple):
     """An architecture: its module as `module:Class`, since it imports torch; its configuration; one line about it."""
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
 from slmmodel.errors import Argument, Fix, InvalidConfig
+from slmmodel.indexing import explains_indexing
 from slmmodel.sizes import MAX_SEQ_LEN, ceil_div, round_up
 
 _MAX_PROPOSED_HEADS = 1 << 12
@@ -42,6 +43,7 @@ def require(condition: bool, fact: str, *, limit: str | None = None, fix: Fix = 
         raise InvalidConfig(fact, where="model", limit=limit, fix=fix)
 
 
+@explains_indexing
 class Sizes(NamedTuple):
     """Elements of the backbone: all parameters but embedding and head."""
 
@@ -292,6 +294,7 @@ class RecurrentConfig(ModelConfig):
         return Sizes(matrices, 2 * rows * self.n_layers + self.d_model, 0, 0)
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Counts:
     """Parameters and floating-point operations of a model."""

@@ -15,9 +15,11 @@ from typing import Any
 
 from slmmodel.errors import Argument, unknown_name
 from slmmodel.foreign_names import FOREIGN_PRESETS
+from slmmodel.indexing import explains_indexing
 from slmmodel.models import MODELS, Arch, ModelConfig, config_from_dict, count
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Preset:
     """One entry of the table."""

@@ -23,6 +23,7 @@ from torch import Tensor
 from slmmodel import rng
 from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import Argument, OptionError
+from slmmodel.indexing import explains_indexing
 
 __all__ = [
     "FILTERS",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Continuation:
     """New ids without a stop id, why they ended (`stop`, `length`, `context`), and what a method reports of them."""

@@ -23,6 +23,7 @@ from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.source import TokenSource, blocks_of
 from slmmodel.data.strategies import strategy_of
 from slmmodel.distributed import World
+from slmmodel.indexing import explains_indexing
 from slmmodel.run_files import Validation
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ VALIDATION_TOKENS = 4096
 """A validation batch has this many columns, at most, padding included."""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Loss:
     """Summed cross-entropy, in fp32 at least. `max_logits` has no effect on the result."""

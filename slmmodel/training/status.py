@@ -23,6 +23,7 @@ from slmmodel.checkpoint import SUMS, RunFolder, read_train_state
 from slmmodel.errors import CorruptFile
 from slmmodel.files import reading
 from slmmodel.folder_lock import is_locked
+from slmmodel.indexing import explains_indexing
 from slmmodel.json_files import FaultError, parse_object, validated
 from slmmodel.run_entries import METRICS, RESULT
 from slmmodel.run_files import MetricsLine, origins
@@ -45,6 +46,7 @@ _SIGNALLED = ("interrupted", "terminated")
 Line = Mapping[str, Any]
 
 
+@explains_indexing
 class Trend(NamedTuple):
     """The least-squares line through the losses of the window, in nats per id."""
 
@@ -64,6 +66,7 @@ class Trend(NamedTuple):
         return self.low * self.steps / 1000 > max(self.noise, 1e-9)
 
 
+@explains_indexing
 class Pace(NamedTuple):
     """Means over the window; validation and saving do not count."""
 
@@ -73,6 +76,7 @@ class Pace(NamedTuple):
     """share of the time in which training waited for data"""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class RunStatus:
     """What the folder of a run tells; None is unknown."""

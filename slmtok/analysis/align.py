@@ -22,12 +22,14 @@ from slmtok.analysis.token_classes import main_class
 from slmtok.errors import CorruptFile, OptionError, Unreadable, missing_extra
 from slmtok.file_kinds import LOSSES, NAMES, kind_of_file
 from slmtok.files import missing_input, unreadable
+from slmtok.indexing import explains_indexing
 
 FORMAT, VERSION = "slm-losses", 1
 _DTYPES = {"nats": np.float32, "nbytes": np.uint32, "offsets": np.uint64}
 _FIX = "slm eval RUN --on TEXT --losses FILE writes one"
 
 
+@explains_indexing
 class Losses(NamedTuple):
     """A file of losses: `nats` float64 and `nbytes` int64 of each target, `offsets` int64 [documents + 1]."""
 
@@ -50,6 +52,7 @@ class Losses(NamedTuple):
         return math.fsum(self.nats) / math.log(2)
 
 
+@explains_indexing
 class Segment(NamedTuple):
     """Text between two neighbouring bytes where tokens of both models end."""
 
@@ -58,6 +61,7 @@ class Segment(NamedTuple):
     bits_b: float
 
 
+@explains_indexing
 @dataclass
 class Sums:
     """Bits of both models on some bytes."""
@@ -80,6 +84,7 @@ class Sums:
         return self.bits_a - self.bits_b
 
 
+@explains_indexing
 @dataclass
 class Alignment:
     """Two models on one text: sums over all of it, by kind of string, and by string."""

@@ -17,6 +17,7 @@ from slmtok.calls import explains_calls
 from slmtok.envelope import BASELINES, TOKENIZER_KEYS, Envelope, load_payload
 from slmtok.errors import CorruptFile
 from slmtok.id_arrays import decode_batch
+from slmtok.indexing import explains_indexing
 from slmtok.shards.format import corrupt
 from slmtok.shards.reader import check_shards
 from slmtok.strict_json import FaultError
@@ -35,6 +36,7 @@ BATCH_BYTES = 4 << 20
 _MODULUS = 1 << 256
 
 
+@explains_indexing
 @dataclass
 class Documents:
     """A multiset of documents: their number, their bytes, the sum of their sha256."""
@@ -56,6 +58,7 @@ class Documents:
         return {"documents": self.documents, "bytes": self.bytes, "corpus_digest": f"{self.digest:064x}"}
 
 
+@explains_indexing
 @dataclass
 class Audit:
     """The result of an audit. `checks`: name -> the first fault, None if it passed."""

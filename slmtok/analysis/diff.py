@@ -19,6 +19,7 @@ from slmtok.analysis.strings import ClassCosts, Collector, Strings
 from slmtok.analysis.token_classes import main_class
 from slmtok.batching import batched
 from slmtok.calls import explains_calls
+from slmtok.indexing import explains_indexing
 from slmtok.token_text import escape_token
 from slmtok.tokenizer import check_tokenizer
 from slmtok.training import PretokenCounts
@@ -35,6 +36,7 @@ BATCH_BYTES = 4 << 20
 PIECES_PER_BATCH = 1 << 20
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Vocabularies:
     """The number of shared tokens, and the tokens of only one vocabulary in the order of its ids."""
@@ -44,6 +46,7 @@ class Vocabularies:
     only_b: tuple[Token, ...]
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Order:
     """The learning order of tokens of two or more bytes.
@@ -73,6 +76,7 @@ def _word(token: Token | None) -> str | None:
     return None if token is None else escape_token(token)
 
 
+@explains_indexing
 @dataclass
 class Boundaries:
     """The boundaries of both tokenizers on a text. Ends of documents do not count."""
@@ -112,6 +116,7 @@ class Boundaries:
         }
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Cost:
     """A string with different numbers of ids, encoded alone: `extra` is (b's ids - a's ids) * count."""
@@ -296,6 +301,7 @@ class TokenCosts:
 # --- all of it ---
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Comparison:
     """Two tokenizers compared. `cuts` and `costs` are those of a text, one of `cuts` a domain; none without a text."""

@@ -15,6 +15,7 @@ import numpy as np
 from slmtok.calls import explains_calls
 from slmtok.checks import check_int
 from slmtok.errors import CorruptFile, OptionError, Setting
+from slmtok.indexing import explains_indexing
 from slmtok.shards.reader import check_shards
 from slmtok.specials import FIRST_LEARNED
 from slmtok.tokenizer import check_tokenizer, refuse_swapped
@@ -32,6 +33,7 @@ DEFAULT_BELOW = 100
 """Updates below which an id counts as rare."""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Exposure:
     """Of each id of a vocabulary, how often it occurs in a training.

@@ -16,6 +16,7 @@ from slmtok.analysis.strings import ClassCosts, Collector, Strings, Variants, ra
 from slmtok.batching import batched
 from slmtok.calls import explains_calls
 from slmtok.errors import OptionError, Setting
+from slmtok.indexing import explains_indexing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,7 @@ PIECES_PER_BATCH = 1 << 20
 RENYI_ORDER = 2.5
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Text:
     """The size of the text; `domain_bytes` in the order of the domains."""
@@ -40,6 +42,7 @@ class Text:
     domain_bytes: tuple[int, ...]
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Metrics:
     """The metrics of one tokenizer. Shares are between 0 and 1."""

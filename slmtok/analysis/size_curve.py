@@ -12,6 +12,7 @@ from slmtok.analysis.strings import ratio
 from slmtok.calls import explains_calls
 from slmtok.checks import BYTES_LIKE
 from slmtok.errors import WrongType
+from slmtok.indexing import explains_indexing
 from slmtok.specials import FIRST_LEARNED
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ BODIES = ((128, 4), (256, 6), (512, 8), (768, 12))
 """(d_model, n_layers) of the bodies for which the share of the embedding is given."""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Size:
     """One size of the vocabulary on a text."""

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slmtok.indexing import explains_indexing
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -21,6 +23,7 @@ REGEX = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+"
 CLASSES = ("words", "numbers", "marks", "white space", "no UTF-8")
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Strings:
     """Distinct strings, sorted; their counts (int64) and the indices of their `CLASSES`."""
@@ -123,6 +126,7 @@ def class_of(string: bytes) -> int:
     return 1 if body[0].isnumeric() else 2
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Variants:
     """words: distinct words, ignoring case and a leading space. extra: ids beyond one a word.

@@ -7,11 +7,13 @@ library; the docstring of a module lists intended differences. None of the libra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from slmtok.calls import explains_calls
 from slmtok.errors import Setting
+from slmtok.foreign_options import CALLS_ELSEWHERE, call_meant
 
 if TYPE_CHECKING:
     from slmtok.compat.hf import HFTokenizer
@@ -68,6 +70,22 @@ def import_meant(name: str) -> str | None:
     if name.endswith(("Tokenizer", "TokenizerFast")) and not holders:
         return "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"
     return " or ".join(f"from {__name__}.{each} import {name}" for each in holders) or None
+
+
+def meant_in_package(name: str) -> str | None:
+    """What is meant by a name that the package `slmtok` lacks; None for another name."""
+    from slmtok.compat._shared import ABSENT
+    from slmtok.tokenizer import Tokenizer
+
+    if name in _MODULES:
+        return f"from {__name__} import {name}"
+    if name in ABSENT:
+        return ABSENT[name]
+    call = (CALLS_ELSEWHERE.get(name) and call_meant(name)) or import_meant(name) or call_meant(name)
+    if call is None and hasattr(Tokenizer, name):
+        call = f"tok.{name}"
+    is_of_tokenizer = call is not None and re.search(r"\btok\b(?!\.(json|lock))", call)
+    return f"tok = slmtok.load('tok.json'); {call}" if is_of_tokenizer else call
 
 
 def __getattr__(name: str) -> object:

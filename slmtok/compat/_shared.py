@@ -26,6 +26,7 @@ from slmtok.checks import (
     check_path,
     is_missing,
     refuse_bool,
+    texts_of_one,
     type_shown,
     utf8_of,
 )
@@ -44,7 +45,7 @@ from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.formats.foreign_files import TRAIN_OWN, train_own
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import texts_in, texts_of_one
+from slmtok.record_texts import texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.vocabulary import MAX_IDS
 
@@ -92,7 +93,7 @@ def split_rows(ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> 
 
 _ONE_ALGORITHM = "ByteLevelBPETokenizer, the one algorithm that slmtok has of these"
 _PARTS = f"ByteLevelBPETokenizer().train(files, vocab_size=8192), which has these parts inside; or {TRAIN_OWN}"
-_ABSENT = {
+ABSENT = {
     "SentencePieceTrainer": f"{TRAIN_OWN} trains one",
     "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
     "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
@@ -126,9 +127,9 @@ def explain_adapter(module: dict[str, Any]) -> None:
 
     def absent(name: str) -> NoReturn:
         path = module["__name__"]
-        if name in _ABSENT:
+        if name in ABSENT:
             # `from ... import` shows no message of an `AttributeError`.
-            raise ImportError(f"{path} has no {name!r}\n  fix:   {_ABSENT[name]}", name=name)
+            raise ImportError(f"{path} has no {name!r}\n  fix:   {ABSENT[name]}", name=name)
         has = "" if name.startswith("_") else f"; it has {', '.join(module['__all__'])}"
         raise AttributeError(f"module {path!r} has no attribute {name!r}{has}", name=name)
 

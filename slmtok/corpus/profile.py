@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from slmtok.indexing import explains_indexing
 from slmtok.specials import FIRST_LEARNED
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ MIN_OCCURRENCES = 100
 """A model that trains on the same text sees a token too rarely if it was learned from fewer occurrences."""
 
 
+@explains_indexing
 @dataclass
 class Lengths:
     """A histogram of lengths in bytes: exact below 64, then 32 steps per octave."""
@@ -78,6 +80,7 @@ class Lengths:
         return 0
 
 
+@explains_indexing
 @dataclass
 class Duplicates:
     """Exact duplicates by 64-bit keys of documents. Only keys whose first `bits` bits are 0 are kept; at first all."""
@@ -151,6 +154,7 @@ def _below(
     return keys[fewer], times[fewer]
 
 
+@explains_indexing
 @dataclass
 class CorpusProfile:
     """Lengths and duplicates of the documents of a corpus."""
@@ -185,6 +189,7 @@ class CorpusProfile:
         }
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class SupportedVocab:
     """A vocabulary size, and a lower bound of the occurrences from which its rarest token is learned.

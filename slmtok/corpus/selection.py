@@ -10,6 +10,8 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from slmtok.indexing import explains_indexing
+
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
 
@@ -17,6 +19,7 @@ _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _BLOCK_BYTES = 1 << 16
 
 
+@explains_indexing
 @dataclass
 class Skipped:
     """Counts what reading skipped or truncated on request."""

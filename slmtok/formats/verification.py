@@ -23,6 +23,7 @@ from slmtok.envelope import TOKENIZER_KEYS, Envelope, load_payload
 from slmtok.errors import CorruptFile, NotEqual, Setting
 from slmtok.files import file_digest
 from slmtok.formats.base import installed
+from slmtok.indexing import explains_indexing
 from slmtok.tokenizer_file import GOLDEN_TEXTS
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class ProbeResult:
     """The size of one probe whose ids are all equal."""
@@ -43,6 +45,7 @@ class ProbeResult:
     ids: int
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Comparison:
     """The result of a comparison. `ids_sha256` covers our ids, u32 little-endian, in the order of the probes."""
@@ -122,6 +125,7 @@ _ALPHABET = (
 _RUNS = ("a", "A", "1", " ", "\n", "\r\n", "\t", "=", "-", "今", "é", "\u0301", "👩", "'s", "ab", " a", "\u3000")
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Effort:
     """The size of the probes. text_bytes: generated text, if no files are given. code_points: every n-th one."""
@@ -134,6 +138,7 @@ class Effort:
 FULL = Effort()
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Probe:
     """A named set of texts, in batches."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls, warn_of_file_names
 from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.indexing import explains_indexing
 from slmtok.pages.frame import Page, asset, examples, frame, pack
 from slmtok.pages.page_data import page_data
 from slmtok.tokenizer import Tokenizer
@@ -17,6 +18,7 @@ MAX_TOKENIZER_BYTES = 4 << 20
 """What one tokenizer may take of the file, compressed and in base64."""
 
 
+@explains_indexing
 class View(Page):
     """A page that shows how tokenizers cut a text. A notebook draws it in place."""
 
@@ -49,7 +51,7 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
         _check_size(text)
         opened = Expression(f"open({text!r}, encoding='utf-8').read()")
         shown = Expression(argument_text(tokenizers, "tokenizers"))
-        warn_of_file_names([text], call_text("slmtok.view", [shown, opened], {}))
+        warn_of_file_names([text], lambda _: call_text("slmtok.view", [shown, opened], {}))
     data = {
         "text": text,
         "examples": examples(),

@@ -26,6 +26,7 @@ from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.foreign_options import OUTPUTS
+from slmtok.indexing import explains_indexing
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.path_arguments import folder_meant, free_name
 from slmtok.shards import folder
@@ -49,6 +50,7 @@ _OF_OTHER_FILES = ("separator", "document", "format", "encoding", "text_key", "t
 """Options that do not fit the file of records into which a fix writes texts."""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Packed:
     """The result: the folder, the names of its files, the manifest of the shards, and the folders of subsets."""

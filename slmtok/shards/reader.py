@@ -20,6 +20,7 @@ from slmtok.file_kinds import MANIFEST as MANIFEST_KIND
 from slmtok.file_kinds import NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input, read_file, refuse_text
 from slmtok.foreign_options import any_of, closest, nearest_name
+from slmtok.indexing import explains_indexing
 from slmtok.shards.format import (
     HEADER_BYTES,
     MANIFEST,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Shard:
     """One shard. Its arrays are read-only memory maps of its files."""

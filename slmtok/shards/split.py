@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from slmtok.corpus import Position
 from slmtok.corpus.paths import expand
 from slmtok.errors import Message, OptionError, Setting, SlmtokError
+from slmtok.indexing import explains_indexing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,7 @@ FEW_DOCUMENTS, MANY_DOCUMENTS = 20, 1000
 _MILLION = 1_000_000
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Split:
     """A rule, and what it means for this corpus.
@@ -151,6 +153,7 @@ def _share(rule: str) -> Fraction:
     return Fraction(rule.partition(":")[2].removesuffix("%")) / 100
 
 
+@explains_indexing
 @dataclass
 class Lengths:
     """The size of each document in bytes, for `auto` and `tail`. starts: as in `Batch`."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok import schema
 from slmtok.checks import check_index
 from slmtok.errors import OptionError, Setting
+from slmtok.indexing import explains_indexing
 from slmtok.json_files import parse, read_bounded
 from slmtok.shards.format import (
     FRAMES,
@@ -46,6 +47,7 @@ _MANIFEST_KEYS = ("dtype", "fingerprint", "frame", "n_vocab", "digest", "splits"
 _SEARCH_IDS = 1 << 22
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class TokenFiles:
     """The files of a folder, or one of them. meta: the content of `meta.json`; None for files of other programs."""
@@ -111,6 +113,7 @@ class TokenFiles:
 # --- documents in a row of ids ----------------------------------------------------------------------------------------
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Delimiter:
     """The id that delimits documents, and whether it begins or ends them."""

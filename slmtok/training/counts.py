@@ -21,6 +21,7 @@ from slmtok.calls import argument_text, counts_in_memory, explains_calls
 from slmtok.checks import U64, as_list, check_int, check_path, check_type
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
 from slmtok.files import free_name
+from slmtok.indexing import explains_indexing
 from slmtok.path_arguments import is_glob
 from slmtok.sizes import format_bytes
 from slmtok.system_memory import free_memory
@@ -57,6 +58,7 @@ _SUMS = ("update", "merge", "add", "subtract")
 _Path: TypeAlias = "str | os.PathLike[str]"
 
 
+@explains_indexing
 @dataclass(frozen=True, eq=False)
 class DomainCounts:
     """The counts of one named part of a corpus; the name is "" for documents of no named domain."""
@@ -67,6 +69,7 @@ class DomainCounts:
     native: Counts
 
 
+@explains_indexing
 @explains_calls
 @dataclass(frozen=True, eq=False)
 class PretokenCounts:
@@ -283,6 +286,7 @@ class PretokenCounts:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class CountsFile:
     """A valid counts file: its layout, head and sums."""
@@ -297,6 +301,7 @@ class CountsFile:
         return self.head.totals.documents == 0
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Merged:
     """What `merge_counts` wrote."""

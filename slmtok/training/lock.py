@@ -37,6 +37,7 @@ from slmtok.errors import (
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import UNKNOWN, kind_of_file
 from slmtok.files import file_digest, free_name, read_file
+from slmtok.indexing import explains_indexing
 from slmtok.json_files import corrupt
 from slmtok.option_values import escape
 from slmtok.options import (
@@ -72,6 +73,7 @@ _ABOUT_OPTIONS = (
 _VERSIONS = schema.table({"behaviour": schema.integer(), "unicode": schema.text}, is_open=True)
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Lock:
     """A lock as it stands in its file."""
@@ -198,6 +200,7 @@ def load_lock(path: str | os.PathLike[str]) -> Lock:
 # --- reproducing ------------------------------------------------------------------------------------------------------
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Difference:
     """The first difference from a lock: what differs, its locked value, its actual value."""

@@ -14,6 +14,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slmtok.indexing import explains_indexing
 from slmtok.training.counts_format import parse_head, read_layout
 from slmtok.training.doc_digests import SUFFIX, load_digests
 
@@ -25,6 +26,7 @@ _MIN_DOCUMENTS = 2
 """A part with fewer distinct documents may be in another one by chance."""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class Overlap:
     """parts: the number of parts with digests. shared: distinct documents in more than one of them.

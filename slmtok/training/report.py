@@ -13,6 +13,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from slmtok.errors import CorpusTooSmall, Message, Setting
+from slmtok.indexing import explains_indexing
 from slmtok.schemes import Learned, internal_merges
 from slmtok.sizes import counted
 from slmtok.specials import FIRST_LEARNED
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from slmtok.training.counts import PretokenCounts
 
 
+@explains_indexing
 @dataclass(frozen=True, kw_only=True)
 class TrainReport:
     """One training run. Times in seconds, sizes in bytes; none of it goes into the tokenizer file."""
@@ -233,6 +235,7 @@ TRACKED_PIECES = 4000
 """Number of the most frequent pieces that may be examples; a merge outside of them has no example."""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class MergeStep:
     """One merge. `before` and `after` are an example as token bytes; both are empty where no tracked piece has it."""

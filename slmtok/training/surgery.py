@@ -28,6 +28,7 @@ from slmtok.errors import (
     WrongType,
     value_text,
 )
+from slmtok.indexing import explains_indexing
 from slmtok.option_values import size_meant
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.path_arguments import inputs_and_output
@@ -53,6 +54,7 @@ _CUT = ", pattern=tok.pattern.regex"
 """In a call that counts text: the pattern of a tokenizer."""
 
 
+@explains_indexing
 @dataclass(frozen=True)
 class SegmentationChanges:
     """How a larger vocabulary changes the encoding of counted text: occurrences of pieces, and ids."""
@@ -63,6 +65,7 @@ class SegmentationChanges:
     ids_after: int
 
 
+@explains_indexing
 class Extended(NamedTuple):
     """A larger tokenizer with all ids of the previous one."""
 
@@ -74,6 +77,7 @@ class Extended(NamedTuple):
         raise _in_tokenizer(self, name)
 
 
+@explains_indexing
 class Pruned(NamedTuple):
     """A smaller tokenizer; `id_map[old]` is the new id, int64, shape (old n_vocab,), -1 for removed ids."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.callbacks import ends_forked_child
 from slmtok.calls import Expression, argument_text, call_text, explains_calls, warn_caller
-from slmtok.checks import PRESENT_TEXTS, are_ids, is_missing, refuse_table, type_shown
+from slmtok.checks import PRESENT_TEXTS, are_ids, is_missing, refuse_table, texts_of_one, type_shown
 from slmtok.corpus import Skipped
 from slmtok.corpus.contents import begins_with_record
 from slmtok.corpus.formats import FORMATS
@@ -22,7 +22,7 @@ from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import is_counted, texts_in, texts_of_one, texts_of_rows
+from slmtok.record_texts import is_counted, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike

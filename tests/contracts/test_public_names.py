@@ -9,6 +9,9 @@ import dataclasses
 import importlib
 import inspect
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 FROZEN = Path(__file__).with_name("public_names.txt")
 MODULES = ("slmtok", "slmtok.errors", "slmtok.reference", "slmmodel", "slmmodel.vocab")
@@ -63,6 +66,42 @@ def test_every_listed_name_exists() -> None:
         module = importlib.import_module(module_name)
         for name in getattr(module, "__all__", ()):
             assert hasattr(module, name), f"{module_name}.{name}"
+
+
+RESULTS = (
+    *("slmtok.analysis.align", "slmtok.analysis.audit", "slmtok.analysis.diff", "slmtok.analysis.exposure"),
+    *("slmtok.analysis.measure", "slmtok.analysis.size_curve", "slmtok.analysis.strings", "slmtok.corpus.profile"),
+    *("slmtok.formats.verification", "slmtok.pages.view_page", "slmtok.segments", "slmtok.shards.packing"),
+    *("slmtok.shards.reader", "slmtok.shards.split", "slmtok.specials", "slmtok.training.counts", "slmtok.options"),
+    *("slmtok.training.lock", "slmtok.training.overlap", "slmtok.training.report", "slmtok.training.surgery"),
+    *("slmtok.vocabulary", "slmmodel.app", "slmmodel.data.loader", "slmmodel.data.opening", "slmmodel.vocab"),
+    *("slmmodel.evaluation.certificate", "slmmodel.evaluation.comparison", "slmmodel.evaluation.exposure"),
+    *("slmmodel.evaluation.retrieval", "slmmodel.evaluation.scoring", "slmmodel.evaluation.verdicts"),
+    *("slmmodel.generation", "slmmodel.models", "slmmodel.models.config", "slmmodel.models.presets"),
+    *("slmmodel.models.protocol", "slmmodel.sampling", "slmmodel.training.status"),
+)
+"""Modules of the results of public calls."""
+NOT_RESULTS = {"slmtok.options.Options", "slmtok.options.OptionSpec", "slmmodel.sampling.StepContext"}
+
+
+def test_results_name_the_attribute_that_an_index_means() -> None:
+    for module_name in RESULTS:
+        pytest.importorskip("torch" if module_name.startswith("slmmodel") else "slmtok")
+        module = importlib.import_module(module_name)
+        for name, kind in vars(module).items():
+            is_own = inspect.isclass(kind) and kind.__module__ == module_name and not name.startswith("_")
+            is_record = is_own and (dataclasses.is_dataclass(kind) or hasattr(kind, "_fields"))
+            if not is_record or f"{module_name}.{name}" in NOT_RESULTS:
+                continue
+            fields: list[str] = list(getattr(kind, "__dataclass_fields__", getattr(kind, "_fields", ())))
+            result: Any = tuple.__new__(kind, range(len(fields))) if issubclass(kind, tuple) else object.__new__(kind)
+            attribute = next((each for each in fields if not each.startswith("_")), None)
+            with pytest.raises(TypeError, match=r"\n  fix:   ") as caught:
+                result[attribute]
+            if name not in ("Output", "Vocabulary"):
+                assert f"result.{attribute}, of the {name} result" in str(caught.value)
+            if issubclass(kind, tuple):
+                assert result[-1] == len(fields) - 1
 
 
 if __name__ == "__main__":

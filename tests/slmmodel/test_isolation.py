@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCKED = """
 import sys
 
-RUNTIME = ("errors", "sizes", "envelope", "atomic", "checks", "files", "opening", "strict_json")
+RUNTIME = ("errors", "indexing", "sizes", "envelope", "atomic", "checks", "files", "opening", "strict_json")
 RUNTIME += ("schema", "json_files", "file_kinds", "background", "interrupts", "foreign_options", "record_texts")
 # The options of a corpus, from which commands generate their flags.
 RUNTIME += ("options", "option_values", "text_encodings", "aliases", "calls", "schemes", "specials", "vocabulary")

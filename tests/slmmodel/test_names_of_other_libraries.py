@@ -21,6 +21,7 @@ import made_runs
 import slmmodel
 import slmtok
 from slmmodel import VocabMeta, app
+from slmmodel.foreign_names import CALLS_ELSEWHERE
 
 TEXT = "once upon a time there was a little fox. the fox saw a tree. " * 40
 
@@ -112,6 +113,7 @@ def test_runs_are_compared_by_their_losses(load: Any, made: Path, tmp_path: Path
         ("ShardDataset", "from slmmodel.data import ShardDataset"),
         ("make_packing", "from slmmodel.data import make_packing"),
         ("ModelConfig", "from slmmodel.models import ModelConfig"),
+        ("status", "slm status RUN in a shell"),
     ],
 )
 def test_of_the_package(name: str, fix: str) -> None:
@@ -119,3 +121,27 @@ def test_of_the_package(name: str, fix: str) -> None:
     line = f"from slmmodel import {name}"
     ran = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=False)
     assert f"ImportError: slmmodel has no {name!r}\n  fix:   {fix}" in ran.stderr
+
+
+def test_names_of_commands_and_other_libraries(made: Path) -> None:
+    """Of the package and its module for text: the fix runs, or is a command that exists."""
+    from slmmodel.cli import main
+
+    for name in CALLS_ELSEWHERE:
+        fix = str(slmmodel.meant_in_package(name))
+        # A module of this name may have been imported.
+        assert hasattr(slmmodel, name) or said(slmmodel, name) == f"slmmodel has no {name!r}\n  fix:   {fix}"
+        assert said(app, name) == f"slmmodel.app has no {name!r}\n  fix:   {fix}"
+        if fix.endswith("in a shell") or " in a shell, " in fix:
+            command = fix.split()[1]
+            assert main([command, "--help"]) == 0, command
+            continue
+        for code in re.split("; |, or |, of | for text", fix):
+            # Other fixes are prose, or would train.
+            if not re.search(r"\.train\(|makes a|is a trained|batches of|data$|takes text|^$", code):
+                exec(code, {"slmmodel": slmmodel, "ids": [1, 2]})
+    assert said(app, "Run") == "slmmodel.app has no 'Run'\n  fix:   from slmmodel import Run"
+    assert said(app, "colour") == "module 'slmmodel.app' has no attribute 'colour'"
+    from slmmodel import config, export
+
+    assert (config.__name__, export.__name__) == ("slmmodel.config", "slmmodel.export")

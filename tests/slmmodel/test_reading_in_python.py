@@ -14,7 +14,7 @@ from slmmodel import app
 from slmmodel.data import ShardDataset
 from slmmodel.errors import MissingInput, SlmmodelError, WrongType
 from slmmodel.foreign_names import READ_OPTIONS
-from slmtok.errors import SlmtokError
+from slmtok.errors import MalformedRecord, SlmtokError
 from slmtok.options import ReadOptions, option_specs
 
 pytest.importorskip("torch")
@@ -148,3 +148,18 @@ def test_a_path_as_the_assistant_is_loaded(inside: Path, assistant: Any) -> None
     fix = refused(lambda: run.generate("once", max_new_tokens=2, assistant=assistant))
     assert fix == "assistant=slmmodel.load('run')"
     assert isinstance(run.generate("once", max_new_tokens=2, **eval(f"dict({fix})", {"slmmodel": slmmodel})), str)
+
+
+def test_records_without_the_field_of_text_are_read_by_the_fix(inside: Path, tmp_path: Path) -> None:
+    Path("pairs.jsonl").write_text('{"prompt": "a fox", "completion": "saw a tree"}\n' * 40)
+    given: dict[str, Any] = {"tokenizer": "tok.json", "budget": "steps=1", "settings": SETTINGS, "progress": False}
+    given["output"] = tmp_path / "of-pairs"
+    fix = refused(lambda: app.train("pairs.jsonl", reading={"max_docs": 9}, **given), MalformedRecord)
+    assert fix == "reading={'max_docs': 9, 'text_template': '{prompt}\\n{completion}'}"
+    # One field of text has the place of a template.
+    fix = refused(lambda: app.train("pairs.jsonl", reading={"text_key": "txt"}, **given), MalformedRecord)
+    assert fix.startswith("reading={'text_template': ") and "text_key'" not in fix
+    code = refused(lambda: app.load("run").evaluate("pairs.jsonl"), MalformedRecord)
+    pack, evaluate = code.split("; ")
+    exec(pack, names := {"slmtok": slmtok, "slmmodel": slmmodel})
+    assert eval(evaluate, names).n_docs == 40

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pickle
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -474,8 +476,8 @@ SCHEDULES = "wsd, cosine, linear or const"
             "generate(MODEL, ROWS, SamplingOptions(top_k=3), do_sample=False)",
             "options=SamplingOptions(top_k=3, temperature=0)",
         ),
-        ("slmmodel.load('run').generate([1], stream=True)", "for step in slmmodel.generation.Generation(run.model"),
-        ("app.load('run').generate('a', streamer=print)", "for step in slmmodel.generation.Generation(run.run.model"),
+        ("generate(MODEL, ROWS, stream=True)", "for step in slmmodel.generation.Generation(model, prompts): print("),
+        ("slmmodel.load('run').generate([1], stream=False)", "leave it out"),
         ("app.train('data', report=print)", "leave it out: progress is printed; slmmodel.train('data', report=pr"),
         ("app.train('data', fp16=True, seed=1)", "settings={'run.precision': 'fp16'}"),
         ("app.train('data', preset={'n_layers': 2})", "settings={'model.n_layers': 2}"),
@@ -493,6 +495,18 @@ def test_what_was_given_is_in_the_fix(inside: Path, call: str, fix: str) -> None
     before = sorted(inside.iterdir())
     assert fix_of(lambda: eval(call, names)).startswith(fix)
     assert sorted(inside.iterdir()) == before
+
+
+def test_a_stream_of_a_run_prints_what_was_asked_for(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options: dict[str, Any] = {"max_new_tokens": 9, "temperature": 0.7, "seed": 3}
+    for run, prompt in ((app.load("run"), "a fox"), (slmmodel.load("run"), [1, 290])):
+        call: Any = partial(run.generate, prompt, **options)  # type: ignore[arg-type]
+        code, _, reasons = fix_of(partial(call, streamer=print, assistant=run, no_such=1)).partition("  # ")
+        assert "without assistant: " in reasons and "without no_such: " in reasons
+        exec(code, {})
+        printed, wanted = capsys.readouterr().out, call()
+        given = printed if isinstance(wanted, str) else [id for step in printed.splitlines() for id in json.loads(step)]
+        assert given == wanted
 
 
 @pytest.mark.parametrize(
@@ -552,3 +566,14 @@ def test_an_encoding_of_tiktoken_is_no_tokenizer(inside: Path) -> None:
     encoding = type("Encoding", (), {"name": "own"})()
     fix = fix_of(lambda: app.train("text.txt", tokenizer=encoding), slmtok.errors.WrongType)
     assert "tok = slmtok.from_tiktoken('enc.tiktoken', " in fix
+
+
+def test_a_sequence_of_a_data_set_is_no_pair(inside: Path) -> None:
+    dataset = ShardDataset("data", seq_len=8)
+    names: dict[str, Any] = {"dataset": dataset}
+    exec(fix_of(lambda: exec("x, y = dataset[0]", names)), names)
+    assert torch.equal(names["x"], dataset[0]["input_ids"]) and torch.equal(names["y"], dataset[0]["labels"])
+    assert [*dataset[0]] == ["input_ids", "labels"] == sorted(dict(**dataset[0]))
+    for batch in torch.utils.data.DataLoader(dataset, batch_size=2):
+        assert type(batch) is dict and batch["labels"].shape[1] == 8
+    assert pickle.loads(pickle.dumps(dataset[0])).keys() == dataset[0].keys()

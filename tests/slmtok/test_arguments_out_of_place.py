@@ -124,14 +124,24 @@ def test_a_glob_is_named_as_one(tok: slmtok.Tokenizer) -> None:
     assert (caught.value.where, caught.value.fix) == (where, "name 'tok.json'")
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_texts_that_are_names_of_files_warn(tok: slmtok.Tokenizer) -> None:
     with pytest.warns(UserWarning, match=r"'a.txt' is taken as a text.* slmtok.view\(tok, open\('a.txt'"):
         slmtok.view(tok, "a.txt")
     with pytest.warns(UserWarning, match="tok.encode_files") as caught:
         tok.encode_batch(["a.txt", "b.txt"])
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match="tok.count_tokens"):
+    assert len(eval(str(caught[0].message).partition("in it: ")[2], {"tok": tok})) == 2
+    with pytest.warns(UserWarning, match="tok.count_tokens") as caught:
         tok.count_tokens(["a.txt"])
+    n_ids = [len(tok.encode(TEXT))]
+    assert eval(str(caught[0].message).partition("in it: ")[2], {"tok": tok}).tolist() == n_ids
+    adapted = as_tiktoken(tok).encode_batch
+    for call in (tok.count_tokens, tok.encode_batch, adapted):
+        fix, found = pasted(lambda call=call: call("a.txt"), WrongType, tok=tok, encode_batch=adapted)
+        assert "[open('a.txt', encoding='utf-8').read()]" in fix
+        assert (found.tolist() if call == tok.count_tokens else [len(row) for row in found]) == n_ids
+    assert pasted(lambda: tok.count_tokens(cast(Any, Path("a.txt"))), WrongType, tok=tok)[1].tolist() == n_ids
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

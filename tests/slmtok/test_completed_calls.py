@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from pasting import pasted
 
 import slmtok
+from slmtok.cli import COMMANDS
 from slmtok.compat import as_hf, as_tiktoken, cs336
 from slmtok.compat.nanochat import RustBPETokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
@@ -17,13 +20,14 @@ from slmtok.errors import (
     InvalidSpecials,
     MissingInput,
     OptionError,
+    OutputExists,
     SlmtokError,
     UnknownOption,
     UnknownSpecial,
     WrongFormat,
     WrongType,
 )
-from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
+from slmtok.foreign_options import CALLS_ELSEWHERE, OF_HF, OF_TIKTOKEN
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
 from slmtok.formats.verification import Effort
@@ -137,6 +141,35 @@ def test_hints_of_absent_names(tok: slmtok.Tokenizer) -> None:
         tok.pad_id  # noqa: B018
     with pytest.raises(AttributeError, match=r"ragged\[0\] is a row, ragged.ids all ids"):
         tok.encode_batch(["a"]).rows  # noqa: B018
+
+
+OF_PACKAGE = """
+    encode decode count_tokens get_vocab save tokenize encode_ordinary piece_to_id from_pretrained get_encoding
+    encoding_for_model AutoTokenizer GPT2TokenizerFast SentencePieceProcessor SentencePieceTrainer BasicTokenizer
+    RegexTokenizer GPT4Tokenizer BpeTrainer ByteLevelBPETokenizer hf tiktoken train_bpe get_tokenizer
+""".split()  # noqa: SIM905  (a list of words)
+
+
+def test_names_of_commands_and_other_libraries_name_the_call(tok: slmtok.Tokenizer) -> None:
+    """Of the package and of a tokenizer: the fix runs, or is a command that exists."""
+    slmtok.pack("a.txt", tok, "packed", val="none")
+    for name in ("a", "b"):
+        slmtok.count(slmtok.Texts([name])).save(f"{name}.counts")
+    Path("corpus.txt").write_text(TEXT)
+    known = {"slmtok": slmtok, "text": "low", "texts": ["low"], "other_tok": tok, "data": tok.to_bytes()}
+    for name in (*OF_PACKAGE, *CALLS_ELSEWHERE):
+        with pytest.raises(AttributeError, match=r"\n  fix:   ") as caught:
+            getattr(slmtok, name)
+        code = str(caught.value).partition("\n  fix:   ")[2].replace("'data'", "'packed'")
+        if " in a shell" in code:
+            assert code.split()[1] in COMMANDS or code.startswith("slm ")
+        else:
+            with suppress(OutputExists, MissingInput):
+                exec(re.split(", or |, which | has | trains | is that ", code)[0].replace("8192", "280"), known)
+    for name in CALLS_ELSEWHERE.keys() - {"from_bytes"}:
+        with pytest.raises(AttributeError) as caught:
+            getattr(tok, name)
+        assert "dir(tok)" not in str(caught.value)
 
 
 def test_the_usual_spelling_of_a_role(tok: slmtok.Tokenizer) -> None:

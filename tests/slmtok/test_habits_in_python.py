@@ -350,7 +350,7 @@ def test_a_misspelled_name_of_the_package_is_suggested() -> None:
     with pytest.raises(AttributeError, match=r"\[row.tolist\(\) for row in ragged\] has it"):
         slmtok.Ragged(np.array([20]), np.array([0, 1])).tolist()
     with pytest.raises(AttributeError, match=r"slmtok\.load\(path\) gives a Tokenizer"):
-        slmtok.encode  # noqa: B018
+        slmtok.colour  # noqa: B018
     ran = subprocess.run([sys.executable, "-c", "import slmtok; slmtok.tarin"], capture_output=True, text=True)
     assert "Did you mean: 'train'?" in ran.stderr
 

@@ -11,7 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from slmtok.calls import warn_caller
-from slmtok.checks import U32, check_int, refuse_masked
+from slmtok.checks import U32, check_int, refuse_masked, texts_of_one
 from slmtok.compat._shared import check_str
 from slmtok.errors import (
     InvalidRanks,
@@ -25,7 +25,6 @@ from slmtok.errors import (
     suggestion,
 )
 from slmtok.id_arrays import list_of_one, refuse_mask
-from slmtok.record_texts import texts_of_one
 from slmtok.specials import spellings_meant
 from slmtok.vocabulary import MAX_IDS
 

@@ -1,0 +1,33 @@
+"""Errors for results that are indexed by a name, as a dict is: they name the attribute."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from slmtok.errors import WrongType, suggestion
+
+Result = TypeVar("Result", bound=type[Any])
+
+
+def explains_indexing(target: Result) -> Result:
+    """Decorates the class of a result: indexing one raises `WrongType` with the attribute that is meant.
+
+    A named tuple keeps its indices. Type checkers keep their errors, as they would not with a method in the class.
+    """
+    target.__getitem__ = _item
+    return target
+
+
+def _item(result: Any, key: Any) -> Any:
+    if isinstance(result, tuple) and not isinstance(key, str):
+        return tuple.__getitem__(result, key)
+    kind = type(result)
+    known = {each for each in dir(result) if not callable(getattr(kind, each, None))}
+    known |= {*getattr(kind, "__dataclass_fields__", ())}
+    names = sorted(each for each in known if not each.startswith("_"))
+    meant = key if key in names else suggestion(str(key), names)
+    raise WrongType(
+        f"a result of type {kind.__name__} has attributes, and no item {key!r}",
+        limit=f"attributes: {', '.join(names)}",
+        fix=f"result.{meant or names[0]}, of the {kind.__name__} result" + ", for instance" * (not meant),
+    )
