@@ -83,6 +83,9 @@ def test_values_of_foreign_settings_are_kept(given, fix, slm):
     error = slm("train", "data", "-o", "new", *words, code=2).err
     meant = " ".join(f"--set {each}" for each in fix.split())
     assert f"  fix:   {meant}\n" in error and not Path("new").exists()
+    for long in ("run.seq_len=100000", "block_size=100000"):
+        error = slm("train", "data", "-o", "new", "--set", long, code=2).err
+        assert "fix:   --set model.seq_len=N, with as many ids as fit into memory; presets have up to 8,192\n" in error
     for unclear in ("batch_size=auto", "learning_rate=0.1 nonsense=3", "vocab_size=300"):
         words = [word for each in unclear.split() for word in ("--set", each)]
         assert "fix:   --set" not in slm("train", "data", "-o", "new", *words, code=2).err
