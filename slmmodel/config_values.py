@@ -15,7 +15,17 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
-from slmmodel.errors import WHOLE, Argument, Fix, InvalidConfig, SlmmodelError, first_unknown, suggestion, unwritten
+from slmmodel.errors import (
+    WHOLE,
+    Argument,
+    Fix,
+    InvalidConfig,
+    OptionError,
+    SlmmodelError,
+    first_unknown,
+    suggestion,
+    unwritten,
+)
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
@@ -210,6 +220,17 @@ class Section(BaseModel):
     """Base of the sections of a configuration."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def check_warmup(warmup: int, steps: int) -> None:
+    """Raises `OptionError` for a warm-up that takes the whole run."""
+    if warmup >= steps and warmup:
+        raise OptionError(
+            f"optim.schedule.warmup of {warmup} steps takes the whole run of {steps}",
+            limit="fewer steps than the run has",
+            fix=(Argument("optim.schedule.warmup", 0.05), ", or a larger budget"),
+            option="optim.schedule.warmup",
+        )
 
 
 _SEQ_LEN = "model.seq_len"
