@@ -219,7 +219,13 @@ def test_ids_that_do_not_record_their_tokenizer(configured):
     configured("train", "nano/train.bin", "--no-eval", "-o", "run-2", "--budget", "steps=1", *TRAIN, code=0)
 
 
-VALUES = {"data.val": "text.txt", "data.train": "data", "data.tokenizer": "tok.json", "run.track": "wandb"}
+VALUES = {
+    "data.val": "text.txt",
+    "data.train": "data",
+    "data.tokenizer": "tok.json",
+    "run.track": "wandb",
+    "optim.schedule.warmup": "2",
+}
 """Of settings whose default is no value on a command line."""
 
 
