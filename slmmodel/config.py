@@ -36,6 +36,7 @@ from slmmodel.config_values import (
     StepsOrShare,
     as_given,
     as_list,
+    check_warmup,
     first_of_unknown,
     fit_batch,
     joined_settings,
@@ -683,6 +684,10 @@ def check_without_data(settings: Settings, reading: Iterable[str] = ()) -> dict[
     """
     check_names(settings, [_PRESET, *model_options(settings), *OPTIONS, *reading])
     sections, others = _sections_of(settings)
+    warmup = others.get("optim", {}).get("schedule", {}).get("warmup")
+    steps = others.get("run", {}).get("budget", {}).get("steps")
+    if warmup is not None and warmup >= 1 and steps is not None:
+        check_warmup(int(warmup), steps)
     own = {name: setting for name, setting in sections.items() if name not in ("n_vocab", "padded_vocab")}
     defaults = [name for names in DEFAULT_PRESETS.values() for name in names.values()]
     fault: InvalidConfig | None = None

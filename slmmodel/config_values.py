@@ -15,7 +15,17 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
-from slmmodel.errors import WHOLE, Argument, Fix, InvalidConfig, SlmmodelError, first_unknown, suggestion, unwritten
+from slmmodel.errors import (
+    WHOLE,
+    Argument,
+    Fix,
+    InvalidConfig,
+    OptionError,
+    SlmmodelError,
+    first_unknown,
+    suggestion,
+    unwritten,
+)
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
@@ -212,7 +222,20 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def check_warmup(warmup: int, steps: int) -> None:
+    """Raises `OptionError` for a warm-up that takes the whole run."""
+    if warmup >= steps and warmup:
+        raise OptionError(
+            f"optim.schedule.warmup of {warmup} steps takes the whole run of {steps}",
+            limit="fewer steps than the run has",
+            fix=(Argument("optim.schedule.warmup", 0.05), ", or a larger budget"),
+            option="optim.schedule.warmup",
+        )
+
+
 _SEQ_LEN = "model.seq_len"
+_LONGEST = max(preset.seq_len for preset in PRESETS.values())
+"""Ids of a sequence; a fix has no longer one, which may not fit into memory."""
 
 
 def first_of_unknown(
@@ -238,15 +261,21 @@ def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Ma
     named = PRESETS.get(str(given.get("model.preset")))
     lengths = [*(value for name, value in given.items() if _SEQ_LEN in (name, ours.get(name))), named and named.seq_len]
     length = next((int(str(each)) for each in lengths if str(each).isdecimal()), None)
-    found: list[str] = []
+    found, remark = list[str](), ""
     if length is None and _SEQ_LEN in known and BATCH_TOKENS in ours.values():
         # The preset depends on the data, and each has a length of its own.
         length = DEFAULT_SEQ_LEN
         found.append(f"{_SEQ_LEN}={length}")
+    if length is not None and length > _LONGEST and BATCH_TOKENS in ours.values():
+        return None
     for name, meant in ours.items():
         value = str(unknown[name])
         if meant == BATCH_TOKENS and name.rpartition(".")[2] in SEQUENCES and length and value.isdecimal():
             found.append(f"{meant}={int(value) * length}")
+        elif meant == _SEQ_LEN and value.isdecimal() and int(value) > _LONGEST:
+            # The model and the data, which are read later, say how many fit.
+            found.append(f"{meant}=N")
+            remark = f", with as many ids as fit into memory; presets have up to {_LONGEST:,}"
         elif meant not in known or meant in (*UNITS, *VOCAB_SIZES) or not isinstance(unknown[name], str | int | float):
             return None
         elif (word := FOREIGN_VALUES.get(meant, {}).get(value.lower())) or parse_share(value) is not None:
@@ -254,7 +283,7 @@ def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Ma
         else:
             # A word of another trainer may be none of ours.
             return None
-    return " ".join(f"--set {shlex.quote(each)}" for each in found) or None
+    return " ".join(f"--set {shlex.quote(each)}" for each in found) + remark or None
 
 
 def _own_name(name: str, known: Collection[str]) -> str:

@@ -47,11 +47,14 @@ SETTINGS = {"/temperature": "temperature", "/top-p": "top_p", "/top-k": "top_k",
 """Option of `SampleConfig` by command."""
 _FAREWELLS = ("exit", "exit()", "quit", "quit()", "bye", "q", ":q")
 """Lines that end other programs."""
-_OF_OTHER_CHATS = {
-    **dict.fromkeys(("reset", "restart", "new", "forget", "cls"), "/clear"),
-    **dict.fromkeys(("write", "export"), "/save"),
+_REMEDIES = {
+    **dict.fromkeys(_FAREWELLS, "/quit ends the chat"),
+    **dict.fromkeys(("sav", "write", "export"), "/save FILE writes the transcript"),
+    **dict.fromkeys(("reset", "restart", "new", "forget", "cls"), "did you mean /clear?"),
 }
-"""Our command for those of other chats, whose letters are like those of other commands."""
+"""What to type for the commands of other chats, whose letters are like those of other commands."""
+_SETTING_WORDS = ("set", "setting", "parameter", "param", "option", "config")
+"""Words that other chats have before the name of a setting."""
 
 
 def _first_turn(text: str | None, arguments: Sequence[str]) -> str:
@@ -284,12 +287,7 @@ class Chat:
         elif word == "/help":
             self._say(HELP.rstrip())
         elif word not in ("/undo", "/clear"):
-            meant = suggestion(word, (*SETTINGS, "/undo", "/clear", "/save", "/help"), cutoff=0.6)
-            meant = _OF_OTHER_CHATS.get(word[1:].lower(), meant)
-            meant = next((name for name in SETTINGS if len(word) > 2 and name.startswith(word)), meant)
-            remedy = f"did you mean {meant}?" if meant else "/help lists the commands"
-            remedy = "/quit ends the chat" if word[1:].lower() in _FAREWELLS else remedy
-            self._refuse(f"unknown command {word}; {remedy}")
+            self._refuse(f"unknown command {word}; {_remedy(word, value)}")
         else:
             del self.turns[-1 if word == "/undo" else 0 :]
             self._say(counted(len(self.turns), "turn"))
@@ -331,3 +329,19 @@ class Chat:
         if not settings().quiet:
             sys.stderr.write(printable(text) + "\n")
             sys.stderr.flush()
+
+
+def _remedy(word: str, value: str) -> str:
+    """What to type for an unknown command: the line of the setting that it names, or the command that it misspells."""
+    if found := _REMEDIES.get(word[1:].lower()):
+        return found
+    words = [word.removeprefix("/"), *value.replace("=", " ").split()]
+    while len(words) > 1 and words[0].lower() in _SETTING_WORDS:
+        words = words[1:]
+    name = f"/{words[0].lower()}"
+    # No word leads to /save, which would write a file of the name that follows.
+    meant = suggestion(name, (*SETTINGS, "/undo", "/clear", "/help"), cutoff=0.6)
+    meant = next((each for each in SETTINGS if len(name) > 2 and each.startswith(name)), meant)
+    if meant is None:
+        return "/help lists the commands"
+    return f"did you mean {' '.join([meant, *words[1:2]] if meant in SETTINGS else [meant])}?"

@@ -59,6 +59,8 @@ class Curve(NamedTuple):
     lines: list[dict[str, Any]]
     n_lines: int
     """Of the run; `lines` may lack some that a picture does not show."""
+    warning: str = ""
+    """About damaged lines, which `lines` lack."""
 
     def points(self, x: str, y: str) -> tuple[list[float], list[Any]]:
         """The lines that have both fields."""
@@ -102,7 +104,8 @@ def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bo
             for run, curve in zip(runs, curves, strict=True)
         ],
     }
-    return Outcome(result, summary=f"{output}: {counted(len(curves), 'run')}")
+    warnings = tuple(curve.warning for curve in curves if curve.warning)
+    return Outcome(result, summary=f"{output}: {counted(len(curves), 'run')}", warnings=warnings)
 
 
 def _as_picture(target: str) -> str:
@@ -211,20 +214,25 @@ def read_curve(run: RunFolder, newest: int | None = None, *, drawn: bool = False
 
     Raises `MissingInput` for a run without a step.
     """
-    from slmmodel.training.status import read_drawn, read_metrics
+    from slmmodel.training.status import DrawnLines, read_drawn, read_metrics
 
     if drawn:
-        lines, n_lines = read_drawn(run.path)
+        found = read_drawn(run.path)
     else:
-        lines = read_metrics(run.path, newest=newest)
-        n_lines = len(lines)
+        kept = read_metrics(run.path, newest=newest)
+        found = DrawnLines(kept, len(kept))
+    lines = found.lines
     if not lines:
         where = str(run.path / METRICS)
         if run.finished:
             fix = f"restore the file; slm info {run.path} shows the result"
             raise MissingInput(f"the run {str(run.path)!r} is finished, and its metrics are lost", where=where, fix=fix)
         raise MissingInput(f"the run {str(run.path)!r} has no step yet", where=where, fix="wait for its first step")
-    return Curve(printable(str(run.path)), lines, n_lines)
+    warning = ""
+    if found.n_damaged:
+        warning = f"{run.path / METRICS}: {counted(found.n_damaged, 'damaged line')} left out, first line"
+        warning += f" {found.first_damaged:,}"
+    return Curve(printable(str(run.path)), lines, found.n_lines, warning)
 
 
 def result_rows(result: Mapping[str, Any], certificate: Mapping[str, Any] | None = None) -> list[Row]:

@@ -44,7 +44,20 @@ from slmtok.cli.options import Habit, arguments_of_command
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
 from slmtok.errors import OutputExists
-from slmtok.file_kinds import LAYOUT, LOSSES, MANIFEST, NAMES, SHARD, has_manifest, is_run, kind_of_file
+from slmtok.file_kinds import (
+    CERTIFICATE,
+    LAYOUT,
+    LOSSES,
+    MANIFEST,
+    NAMES,
+    PASSKEY,
+    PROBE,
+    PROMPT_SHEET,
+    SHARD,
+    has_manifest,
+    is_run,
+    kind_of_file,
+)
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -322,15 +335,25 @@ def check_written(
     check_content(path, content, option)
 
 
+_CHECKED_BY = {CERTIFICATE: "eval", PASSKEY: "passkey", PROBE: "probe", PROMPT_SHEET: "prompts"}
+"""The command whose --check reads a kind of file."""
+
+
 def refuse_wrong_check(check: str | None, named_run: str | None, wanted: str, result: str, command: str) -> None:
-    """Raises `OptionError` for what is no result of a run as the value of --check: a run, another file of one, or a
-    file of losses beside `named_run`. `MissingInput` for a result that was not written yet.
+    """Raises `OptionError` for what is no result of a run as the value of --check: a run, another file of one, a result
+    of another command, or a file of losses beside `named_run`. `MissingInput` for a result that was not written yet.
 
     `wanted` says what a `result` is, a file in the folder of evaluations that `command` writes.
     """
     if check is None:
         return
     path = Path(check)
+    other = _CHECKED_BY.get(kind_of_file(check)) if path.is_file() else None
+    if other is not None and other != command:
+        fact = f"--check {check} is {NAMES[kind_of_file(check)]}, not {wanted}"
+        own = str(path.parent.parent) if path.parent.name == EVALUATIONS else "RUN"
+        fix = shlex.join(["slm", other, named_run or own, "--check", check])
+        raise OptionError(fact, fix=fix, option="check")
     is_in_place = path.parent.name == EVALUATIONS
     found = None if is_in_place else RunFolder(path).enclosing
     run = path if RunFolder(path).exists() else found[0] if found else None

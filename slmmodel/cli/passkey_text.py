@@ -52,15 +52,18 @@ class Template:
     """follows the question"""
 
     def __post_init__(self) -> None:
-        for name, text in vars(self).items():
-            wants_key = name in ("needle", "answer")
-            if not text.strip() or (KEY in text) != wants_key:
-                raise InvalidConfig(
-                    f"{name} is {text!r}",
-                    where="the template of the passkey task",
-                    limit=f"a text {'with' if wants_key else 'without'} {KEY}",
-                    fix=f"write it as in: {getattr(Template, name)!r}",
-                )
+        with_key = ("needle", "answer")
+        wrong = {
+            name: text for name, text in vars(self).items() if not text.strip() or (KEY in text) != (name in with_key)
+        }
+        if wrong:
+            example = "; ".join(f"{name}: {getattr(Template, name)!r}" for name in wrong)
+            raise InvalidConfig(
+                " and ".join(f"{name} is {text!r}" for name, text in wrong.items()),
+                where="the template of the passkey task",
+                limit=f"{KEY} in {' and '.join(with_key)}, not in the other sentences; none is blank",
+                fix=f"write {'it' if len(wrong) == 1 else 'them'} as in: {example}",
+            )
 
     def sentences(self) -> list[str]:
         """The filler, sentence by sentence."""

@@ -78,6 +78,8 @@ def report(
         check_written(output, "output", [*subjects, *results, *on], force=force)
     check_content(output, PAGE)
     check_runs(click.get_current_context(), None, tuple(path for path in subjects if not is_ablation(path)))
+    for path in results:
+        result_sections.drawn_kind(path)
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
     warnings = (*notes_on_escapes("--prompt", prompt or ""), *warnings)

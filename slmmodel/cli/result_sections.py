@@ -24,7 +24,7 @@ from slmmodel.run_entries import EVALUATIONS
 from slmtok import schema
 from slmtok.cli.results import read_printed
 from slmtok.errors import SlmtokError
-from slmtok.file_kinds import read_head
+from slmtok.file_kinds import NAMES, kind_of_file, read_head
 from slmtok.pages.sections import Block, Paragraph, Table
 
 _ENVELOPE = re.compile(rb'\s*\{\s*"kind"\s*:\s*"([a-z-]+)"')
@@ -40,7 +40,7 @@ _PAIRS = schema.table(
     },
     is_open=True,
 )
-LIMIT = "files of slm eval, slm passkey, slm probe and slm prompts, and what slm pairs --json printed"
+LIMIT = "certificates of slm eval, files of slm passkey, slm probe and slm prompts, and what slm pairs --json printed"
 
 
 def kind_of(path: str) -> str | None:
@@ -84,18 +84,25 @@ def evaluations(subjects: Sequence[Subject], more: Sequence[str]) -> Iterator[Bl
 
 def _result(name: str, path: str, certificates: list[tuple[str, dict[str, Any]]]) -> list[Block]:
     """What is shown of one file; a certificate is added to the others."""
-    kind = kind_of(path)
+    kind = drawn_kind(path)
     if kind == "certificate":
         certificates.append((name, load_certificate(path)))
         return []
-    if kind not in _DRAWN:
+    return list(_DRAWN[kind](name, path))
+
+
+def drawn_kind(path: str) -> str:
+    """The kind of a result that a page shows. Raises `OptionError` for other files, and what `read_head` raises."""
+    kind = kind_of(path)
+    if kind is None or not (kind == "certificate" or kind in _DRAWN):
+        named = NAMES.get(kind_of_file(path), f"a file of the kind {kind}" if kind else "which is no result")
         raise OptionError(
-            f"a report does not show {path}, {f'a file of the kind {kind}' if kind else 'which is no result'}",
+            f"a report does not show {path}, {named}",
             limit=LIMIT,
             fix=f"leave {path} out: the results in RUN/eval are shown without --with",
             option="with",
         )
-    return list(_DRAWN[kind](name, path))
+    return kind
 
 
 def breakdown_tables(name: str, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Block]:

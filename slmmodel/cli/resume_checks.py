@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from slmmodel.checkpoint import RunFolder, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import open_if_text
-from slmmodel.cli.run_argument import is_spent, resumed_at, step_at, trained_anew, with_value
+from slmmodel.cli.run_argument import (
+    SETTINGS_OF_PLAN,
+    is_spent,
+    kept_setting,
+    resumed_at,
+    step_at,
+    trained_anew,
+    with_value,
+)
 from slmmodel.cli.text import is_text
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError, Unreadable
 from slmmodel.folder_lock import locked
@@ -21,9 +29,6 @@ from slmtok.cli.options import arguments_of_command
 
 if TYPE_CHECKING:
     from slmmodel.data import RunData
-
-_SETTINGS_OF_PLAN = ("run.seed", "run.batch_tokens")
-"""Settings of `--set` that decide which sequences a step takes."""
 
 
 @contextmanager
@@ -35,7 +40,7 @@ def naming_what_differs(run: RunFolder, sets: Sequence[str], data: str | None) -
         yield
     except Mismatch as error:
         train = run.config["data"]["train"]
-        named = [f"--set {text}" for text in sets if text.partition("=")[0].strip() in _SETTINGS_OF_PLAN]
+        named = [f"--set {text}" for text in sets if text.partition("=")[0].strip() in SETTINGS_OF_PLAN]
         if error.fields.get("field") == "plan" and named and isinstance(error.parts["fix"], tuple):
             error.fact = f"{' and '.join(named)}: each step of the run would take other sequences"
             error.where = None
@@ -107,35 +112,15 @@ def check_kept(run: RunFolder, sets: Sequence[str]) -> None:
     """Raises `OptionError` for another model or optimizer of a run, or other data; a new run may have them, with all
     else as it was.
     """
-    optimizer = str(run.config["optim"]["name"])
     for text in sets:
-        name, value = (part.strip() for part in text.partition("=")[::2])
-        if name.startswith("model."):
-            kind, limit = "model of a run does", "settings of optim and run; another model begins with random weights"
-        elif name.startswith("data."):
-            kind, limit = (
-                "data of a run, and how they are read, do",
-                "settings of optim and run; --data says where the data of the run are now",
-            )
-        elif name == "optim.name" and value != optimizer and _is_optimizer(value):
-            kind, limit = (
-                "optimizer of a run does",
-                f"its checkpoints hold the state of {optimizer}, whose other settings may change",
-            )
-        else:
+        if (kept := kept_setting(run, text)) is None:
             continue
         raise OptionError(
-            f"--set {name}: the {kind} not change",
-            limit=limit,
+            f"--set {text.partition('=')[0].strip()}: the {kept.subject} not change",
+            limit=kept.limit,
             fix=trained_anew(run, arguments_of_command()) or f"slm train DATA -o NEW --set {shlex.quote(text)}",
             option="set",
         )
-
-
-def _is_optimizer(name: str) -> bool:
-    from slmmodel.optim import OPTIMIZERS
-
-    return name in OPTIMIZERS
 
 
 def check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: str | None) -> None:

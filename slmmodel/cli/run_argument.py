@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatch
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from pydantic import ValidationError
@@ -235,6 +235,39 @@ def is_spent(run: RunFolder, step: int | None, words: Sequence[str]) -> bool:
     except (OSError, SlmmodelError):
         counters = {"step": reached}
     return budget.is_spent(counters)
+
+
+SETTINGS_OF_PLAN = ("run.seed", "run.batch_tokens")
+"""Settings of `--set` that decide which sequences a step takes."""
+
+
+class KeptSetting(NamedTuple):
+    """What a branch has from its run: the subject and verb of a sentence, and what may change instead."""
+
+    subject: str
+    limit: str
+
+
+def kept_setting(run: RunFolder, text: str) -> KeptSetting | None:
+    """What `NAME=VALUE` would change of a run that no branch changes: its model, data or optimizer; else None."""
+    name, value = (part.strip() for part in text.partition("=")[::2])
+    optimizer = str(run.config["optim"]["name"])
+    if name.startswith("model."):
+        limit = "settings of optim and run; another model begins with random weights"
+        return KeptSetting("model of a run does", limit)
+    if name.startswith("data."):
+        limit = "settings of optim and run; --data says where the data of the run are now"
+        return KeptSetting("data of a run, and how they are read, do", limit)
+    if name == "optim.name" and value != optimizer and _is_optimizer(value):
+        limit = f"its checkpoints hold the state of {optimizer}, whose other settings may change"
+        return KeptSetting("optimizer of a run does", limit)
+    return None
+
+
+def _is_optimizer(name: str) -> bool:
+    from slmmodel.optim import OPTIMIZERS
+
+    return name in OPTIMIZERS
 
 
 def trained_anew(run: RunFolder, words: Sequence[str]) -> str | None:

@@ -16,7 +16,15 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
-from slmmodel.cli.run_argument import resumed, resumed_at, run_among, trained_anew, without
+from slmmodel.cli.run_argument import (
+    SETTINGS_OF_PLAN,
+    kept_setting,
+    resumed,
+    resumed_at,
+    run_among,
+    trained_anew,
+    without,
+)
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
@@ -33,7 +41,7 @@ from slmmodel.sizes import parse_count, parse_share
 from slmtok.cli.arguments import OUTPUT_FLAGS, value_after, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import Habit, instead
-from slmtok.cli.unknown_options import WHOLE
+from slmtok.cli.unknown_options import WHOLE, options_in
 from slmtok.file_kinds import has_manifest, is_run
 from slmtok.foreign_options import DIVIDING_SHARES, VALIDATION_FILES
 from slmtok.options import ReadOptions, option_specs
@@ -335,7 +343,7 @@ def _kept_by_resume(arguments: Sequence[str]) -> list[str]:
         elif habit is not None and habit is not _continued:
             ours = habit(value, arguments)
             is_taken = ours.startswith(_OF_RESUME) and not ours.startswith(_KEPT_BY_RUN)
-            kept += shlex.split(re.split("[,:] ", ours)[0]) if is_taken else []
+            kept += shlex.split(options_in(ours)) if is_taken else []
     return kept
 
 
@@ -372,11 +380,15 @@ def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
     run = None if named is None else RunFolder(Path(named))
     step = parse_count((_given(("--step",), arguments) or "").removeprefix("step-"))
     sets = [word for before, word in pairwise(arguments) if before == "--set"]
-    if run and any(word.startswith("model.") for word in sets) and (anew := trained_anew(run, arguments)):
-        return f"{anew}, which begins with random weights: the model of a run does not change"
+    kept = next((found for word in sets if run and (found := kept_setting(run, word))), None)
+    if run and kept and (anew := trained_anew(run, arguments)):
+        return f"{anew}, which begins with random weights: the {kept.subject} not change"
     if run is None or not {"--set", "--budget", "--step"} & {word.partition("=")[0] for word in arguments}:
         return shlex.join(["slm", "resume", *arguments])
-    return resumed_at(run, step, arguments)
+    is_plan = any(word.partition("=")[0].strip() in SETTINGS_OF_PLAN for word in sets)
+    is_allowed = not is_plan or "plan" in arguments
+    line = resumed_at(run, step, [*arguments, *([] if is_allowed else ["--allow-mismatch", "plan"])])
+    return line if is_allowed else f"{line}, with which each step takes other sequences"
 
 
 SETTING_HABITS: dict[str, Habit] = {
@@ -471,9 +483,14 @@ RESUME_HABITS = {
     **dict.fromkeys(_PROCESSES, _processes("resume")),
     **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
     **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
+    **dict.fromkeys(("-t", "--tokenizer"), instead("leave it out: a run keeps its tokenizer")),
     **dict.fromkeys(
-        (f"--{name.replace('_', '-')}" for name in (*DIVIDING_SHARES, *VALIDATION_FILES)),
+        (f"--{name.replace('_', '-')}" for name in DIVIDING_SHARES),
         instead("leave it out: a run keeps its validation data"),
+    ),
+    **dict.fromkeys(
+        ("--val", *(f"--{name.replace('_', '-')}" for name in VALIDATION_FILES)),
+        instead("leave it out: a run keeps its validation data; slm eval RUN --on {} scores other text", "TEXT"),
     ),
     **dict.fromkeys(_BATCH, _batch_of_run),
     EXTRA: _assigned("resume"),

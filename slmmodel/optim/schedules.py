@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from slmmodel.config import ScheduleConfig
-from slmmodel.errors import Argument, OptionError, unknown_name
+from slmmodel.config_values import check_warmup
+from slmmodel.errors import Argument, unknown_name
 
 SHAPES: dict[str, Callable[[float], float]] = {
     "linear": lambda x: x,
@@ -60,13 +61,7 @@ def resolve(config: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
     check(config)
     short = steps < 2000
     warmup = _steps(config.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
-    if warmup >= steps and warmup:
-        raise OptionError(
-            f"optim.schedule.warmup of {warmup} steps takes the whole run of {steps}",
-            limit="fewer steps than the run has",
-            fix=(Argument("optim.schedule.warmup", 0.05), ", or a larger budget"),
-            option="optim.schedule.warmup",
-        )
+    check_warmup(warmup, steps)
     longest = steps - warmup
     if config.kind != "wsd":
         shape, decay = ("linear", 0) if config.kind == "const" else (config.kind, longest)

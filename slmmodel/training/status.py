@@ -231,8 +231,26 @@ _PARTS = 2000
 _LOSS = re.compile(rb'"loss": ?(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
 
 
-def read_drawn(folder: Path) -> tuple[list[dict[str, Any]], int]:
-    """The lines of `metrics.jsonl` that a picture shows, and the number of all.
+class DrawnLines(NamedTuple):
+    """The lines of `metrics.jsonl` that a picture shows."""
+
+    lines: list[dict[str, Any]]
+    n_lines: int
+    """of the file"""
+    n_damaged: int = 0
+    """lines that are no JSON object; the picture lacks them"""
+    first_damaged: int = 0
+    """number of the first of them"""
+
+
+def _is_damaged(line: bytes) -> bool:
+    """Whether a line is no JSON object of metrics, as far as its bytes say without parsing it."""
+    is_object = line.startswith(b"{") and line.endswith(b"}\n") and b'"loss":' in line
+    return not is_object or not line.isascii() or b"\0" in line or line.count(b'"') % 2 == 1
+
+
+def read_drawn(folder: Path) -> DrawnLines:
+    """The lines of `metrics.jsonl` that a picture shows.
 
     Of a long file these are the first, the last, those of `_EVENTS`, and in each of `_PARTS` those of the least and the
     greatest loss: they look like all lines, of which parsing would take 20 us a line. Raises as `read_metrics`.
@@ -240,13 +258,16 @@ def read_drawn(folder: Path) -> tuple[list[dict[str, Any]], int]:
     path = folder / METRICS
     if not path.is_file() or path.stat().st_size < _MIN_THINNED_BYTES:
         found = read_metrics(folder)
-        return found, len(found)
+        return DrawnLines(found, len(found))
+    damaged: list[int] = []
     fix, kept, losses = _fix_of_lines(folder), dict[int, bytes](), list[tuple[float, int, bytes]]()
     number, line, position, part_bytes = 0, b"", 0, path.stat().st_size // _PARTS
     with reading(path), path.open("rb") as file:
         for number, line in _complete_lines(file, fix):
             if number == 1 or any(field in line for field in _EVENTS):
                 kept[number] = line
+            elif _is_damaged(line):
+                damaged.append(number)
             elif loss := _LOSS.search(line):
                 losses.append((float(loss[1]), number, line))
             position += len(line)
@@ -254,13 +275,14 @@ def read_drawn(folder: Path) -> tuple[list[dict[str, Any]], int]:
                 kept |= {number: line for _, number, line in (min(losses), max(losses))}
                 losses, position = [], 0
     if not number:
-        return [], 0
+        return DrawnLines([], 0)
     kept[number] = line
     kept |= {number: line for _, number, line in losses}
     found = []
     for number in sorted(kept):
         _add_line(found, kept[number], f"{path}, line {number}", fix)
-    return _with_equal_gates(found, path), max(kept)
+    damaged = [number for number in damaged if number not in kept]
+    return DrawnLines(_with_equal_gates(found, path), max(kept), len(damaged), min(damaged, default=0))
 
 
 def _fix_of_lines(folder: Path) -> str:

@@ -243,6 +243,12 @@ def _several_unknown(context: click.Context) -> str:
     return f"{fact}{absent}{without}"
 
 
+def options_in(remedy: str) -> str:
+    """The options that a remedy begins with, without what it says of them."""
+    found = _OPTIONS.match(remedy)
+    return found[0] if found else ""
+
+
 def _translated(context: click.Context, *, least: int = 2) -> str | None:
     """The command line with options of other tools replaced by ours, or left out where we need none.
 
@@ -287,7 +293,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
         if argument or ours.startswith("use -"):
             # Two options of another tool may name one argument.
             is_named = argument in map(shlex.quote, words)
-            taken = [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
+            taken = [] if is_named else shlex.split(argument or options_in(ours.removeprefix("use ")))
             words += taken
             expanded |= {word: f'"{word}"' for word in taken if word.startswith("$(")}
             each_other = each_other or "".join(_EACH_OTHER.findall(ours))
@@ -313,8 +319,8 @@ def _corpus_words(option: str, value: str | None) -> list[str]:
     return [f"hf:{value}" if option == "--dataset" and _DATA_SET.fullmatch(value) else value]
 
 
-_FIRST = re.compile("[,:;] ")
-"""Ends the options of a remedy, before what it says of them."""
+_OPTIONS = re.compile(r"""(?:'[^']*'|"[^"]*"|(?![,:;] ).)*""", re.DOTALL)
+"""The options of a remedy, before what it says of them; a value in quotes may hold a comma."""
 
 
 _EACH_OTHER = re.compile(", and a (?:run|command) for each other value")

@@ -30,6 +30,7 @@ from slmtok.corpus.streams import (
     bare_suffix,
     close_pipe,
     compression,
+    head_of_next_pipe,
     head_of_pipe,
     is_plain,
     look_into_pipe,
@@ -157,6 +158,12 @@ def check_texts(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool
         error = _not_text(found, paths, options)
         close_pipe()
         raise error
+
+
+def check_next_pipe(path: str, options: ReadOptions) -> None:
+    """As `check_texts` for a pipe whose turn comes: of several, only the first is looked into before that."""
+    if head_of_next_pipe(path):
+        check_texts([path], options)
 
 
 def _other_contents(paths: Sequence[str], options: ReadOptions, *, is_any_read: bool = True) -> dict[str, Content]:

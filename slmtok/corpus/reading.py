@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmtok.corpus.contents import (
     MAX_GLOBS,
+    check_next_pipe,
     check_texts,
     counts_below,
     kind_among,
@@ -415,6 +416,7 @@ def open_reader(
 
     entry = format_of(source, options)
     assert entry.engine is not None
+    check_next_pipe(source, options)
     with explained(source):
         opened: Any = source
         if options.encoding != UTF_8 or source == STDIN or not Path(source).is_file():

@@ -83,7 +83,8 @@ _unread_pipes: dict[_Pipe, BinaryIO] = {}
 def look_into_pipe(paths: Iterable[str]) -> None:
     """Opens the first pipe among some sources and waits for its first bytes, which `head_of_pipe` gives.
 
-    Only the first: the writer of another pipe may wait until this one is read. Raises as `open_bytes`.
+    Only the first: the writer of another pipe may wait until this one is read, and that one is looked into when its
+    turn comes. Raises as `open_bytes`.
     """
     pipes = ((path, _pipe(path)) for path in paths if is_plain(path))
     path, pipe = next((each for each in pipes if each[1]), ("", None))
@@ -95,6 +96,16 @@ def look_into_pipe(paths: Iterable[str]) -> None:
     close_pipe()
     _pipe_heads.clear()
     _pipe_heads[pipe], _unread_pipes[pipe] = head, stream
+
+
+def head_of_next_pipe(path: str) -> bytes:
+    """The beginning of a pipe whose turn comes, as `look_into_pipe` gives it; b"" of other sources."""
+    pipe = _pipe(path)
+    if pipe is None or (_unread_pipes and pipe not in _unread_pipes):
+        # To look into this pipe would close the one that is still to be read.
+        return b""
+    look_into_pipe([path])
+    return head_of_pipe(path)
 
 
 def close_pipe() -> None:

@@ -74,19 +74,30 @@ def test_lines_that_are_not_carried_out_are_warnings(slm, monkeypatch, run):
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("/temp 1", "/temperature"),
+        ("/temp 1", "/temperature 1"),
+        ("/temp 0.5", "/temperature 0.5"),
+        ("/temp", "/temperature"),
+        ("/set temperature 0.5", "/temperature 0.5"),
+        ("/set temp=0.5", "/temperature 0.5"),
+        ("/set parameter temperature 0.5", "/temperature 0.5"),
+        ("/set parameter top_p 0.9", "/top-p 0.9"),
         ("/undi", "/undo"),
-        ("/topk 3", "/top-k"),
-        ("/max-tokens 9", "/max-new"),
+        ("/topk 3", "/top-k 3"),
+        ("/max-tokens 9", "/max-new 9"),
         ("/reset", "/clear"),
         ("/new", "/clear"),
         ("/Restart", "/clear"),
-        ("/write a.txt", "/save"),
     ],
 )
 def test_a_command_that_is_almost_one_is_named(slm, monkeypatch, run, typed, meant):
     ran = chat(slm, monkeypatch, run, f"{typed}\n/quit\n", code=1)
     assert f"unknown command {typed.split()[0]}; did you mean {meant}?\n" in ran.err
+
+
+@pytest.mark.parametrize("word", ["/set", "/sav", "/sve", "/saves", "/safe", "/write", "/shave"])
+def test_no_unknown_command_is_corrected_to_one_that_writes(slm, monkeypatch, run, word):
+    ran = chat(slm, monkeypatch, run, f"{word} parameter\n/quit\n", code=1)
+    assert f"unknown command {word}; " in ran.err and "did you mean /save" not in ran.err
 
 
 @pytest.mark.parametrize("given", [["-p", "once upon"], ["--prompt=once upon"], ["-ponce upon"]])

@@ -224,6 +224,23 @@ def test_inputs_are_checked_before_the_model(slm, here, monkeypatch):
     assert "no folder 'a/b'" in slm("export", "run", "-o", "a/b/c", code=1).err and not Path("a").exists()
 
 
+def test_a_result_that_no_page_shows_is_refused_before_the_runs_are_read(slm, here, monkeypatch):
+    monkeypatch.setattr("slmmodel.cli.report.use_threads", lambda threads: pytest.fail("torch is loaded"))
+    slm("eval", "run", "--losses", "a.losses", "--no-baselines", code=0)
+    err = slm("report", "run", "--with", "a.losses", "-o", "x.html", code=2).err
+    assert "a report does not show a.losses, a file of losses of slm eval\n" in err
+    assert "limit: certificates of slm eval, files of slm passkey" in err
+    assert "no file 'none.json'" in slm("report", "run", "--with", "none.json", code=1).err
+
+
+def test_a_warm_up_of_the_whole_run_is_refused_before_the_data_are_read(slm, here, monkeypatch):
+    monkeypatch.setattr("slmmodel.cli.train.named_data", lambda *_: pytest.fail("data are read"))
+    line = ("train", "data", "--set", "optim.schedule.warmup=1000", "--budget", "steps=5", "-o", "new")
+    err = slm(*line, code=2).err
+    assert "optim.schedule.warmup of 1000 steps takes the whole run of 5\n" in err
+    assert "where: --set optim.schedule.warmup\n" in err and "fix:   --set optim.schedule.warmup=0.05" in err
+
+
 def test_pairs_from_stdin(slm, here, monkeypatch):
     import io
 

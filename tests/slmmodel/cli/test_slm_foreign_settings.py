@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from slm_folder import TRAIN, make_folder
 import slmtok
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, VOCAB_SIZES
+from slmtok.cli.output import Outcome
 
 OURS = {name.rpartition(".")[2] for name in [*OPTIONS, *model_options({})]}
 BUDGET = "run.budget."
@@ -81,6 +83,9 @@ def test_values_of_foreign_settings_are_kept(given, fix, slm):
     error = slm("train", "data", "-o", "new", *words, code=2).err
     meant = " ".join(f"--set {each}" for each in fix.split())
     assert f"  fix:   {meant}\n" in error and not Path("new").exists()
+    for long in ("run.seq_len=100000", "block_size=100000"):
+        error = slm("train", "data", "-o", "new", "--set", long, code=2).err
+        assert "fix:   --set model.seq_len=N, with as many ids as fit into memory; presets have up to 8,192\n" in error
     for unclear in ("batch_size=auto", "learning_rate=0.1 nonsense=3", "vocab_size=300"):
         words = [word for each in unclear.split() for word in ("--set", each)]
         assert "fix:   --set" not in slm("train", "data", "-o", "new", *words, code=2).err
@@ -212,3 +217,46 @@ def test_ids_that_do_not_record_their_tokenizer(configured):
     assert f"  fix:   {fix}, if tok.json made them\n" in error
     Path("nano/vocab.json").write_text(json.dumps(slmtok.load("tok.json").metadata()))
     configured("train", "nano/train.bin", "--no-eval", "-o", "run-2", "--budget", "steps=1", *TRAIN, code=0)
+
+
+VALUES = {
+    "data.val": "text.txt",
+    "data.train": "data",
+    "data.tokenizer": "tok.json",
+    "run.track": "wandb",
+    "optim.schedule.warmup": "2",
+}
+"""Of settings whose default is no value on a command line."""
+
+
+def test_no_fix_of_resume_has_a_setting_that_it_refuses(configured, monkeypatch):
+    """Of each setting as an option. Training itself, whose settings these are, does not run."""
+    monkeypatch.setattr("slmmodel.cli.train._train", lambda *_, **__: Outcome({}))
+    branch, pasted = ["resume", "run", "--step", "2", "-o", "new"], 0
+    for name in [*model_options(), *OPTIONS]:
+        if name in ("run.device", "run.threads"):
+            continue  # options of slm resume itself
+        default = OPTIONS[name].default if name in OPTIONS else 8
+        value = VALUES.get(name) or (
+            "8" if default in (None, ()) or not isinstance(default, (str, int, float, tuple)) else str(default)
+        )
+        error = configured(*branch, "--" + name.rpartition(".")[2].replace("_", "-"), value, code=2).err
+        fix = error.partition("  fix:   ")[2].partition("\n")[0]
+        if name in ("data.val", "data.tokenizer") or name in VOCAB_SIZES:
+            assert "leave it out" in fix, name
+        elif name.startswith(("model.", "data.", "optim.name")):
+            assert fix.startswith("slm train ") and "of a run" in fix and "not change" in fix, name
+        elif not name.startswith(BUDGET):
+            line = fix.partition(", with which each step takes other sequences")[0]
+            configured(*shlex.split(line)[1:], code=0)
+            assert ("--allow-mismatch plan" in line) is (name in ("run.seed", "run.batch_tokens")), name
+            pasted += 1
+            shutil.rmtree("new")
+    assert pasted > 30
+
+
+def test_validation_data_of_a_branch_are_those_of_its_run(configured):
+    for flag in ("--val", "--val-file", "--validation_file"):
+        error = configured("resume", "run", "--step", "1", flag, "text.txt", "--budget", "steps=8", "-o", "r2", code=2)
+        fix = "leave it out: a run keeps its validation data; slm eval RUN --on text.txt scores other text"
+        assert f"  fix:   {fix}\n" in error.err

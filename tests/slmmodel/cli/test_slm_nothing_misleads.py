@@ -698,7 +698,7 @@ EVALUATIONS = {
     "sample run hi --min-new 9 --max-new 5": (2, "--max-new-tokens 9, or more\n"),
     "pairs pairs.jsonl run": (2, "slm pairs run pairs.jsonl\n"),
     "batches picture.png": (2, "convert it to text or .jsonl"),
-    "prompts run --check run/eval/val.json": (1, "name a prompt sheet of slm prompts\n"),
+    "prompts run --check run/eval/val.json": (2, "slm eval run --check run/eval/val.json\n"),
     "report run -o x.pdf": (2, "-o x.html\n"),
     "report run -o text.txt --force": (2, "-o text.html\n"),
     "report run run -o x.html": (2, "name it once\n"),

@@ -387,6 +387,9 @@ def test_own_sentences(folder, slm):
     assert json.loads(Path("x").read_text())["payload"]["template"]["question"] == "The code of the door is"
     for content, says in [
         ("needle: nothing here\n", "needle is 'nothing here'"),
+        ("needle: nothing\nanswer: none here\n", "needle is 'nothing' and answer is 'none here'"),
+        ("needle: nothing\nanswer: none here\n", "limit: {key} in needle and answer, not in the other sentences"),
+        ("needle: nothing\nanswer: none here\n", " is the pass key.'; answer: ' {key}'\n"),
         ("nedle: '{key}'\n", "did you mean 'needle'?"),
         ("a:\n\tb", "has a tab where YAML takes spaces"),
         ("- 1\n", "is not a table of texts"),

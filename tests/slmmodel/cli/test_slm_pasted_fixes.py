@@ -253,6 +253,15 @@ def test_a_certificate_of_another_run_names_its_run(slm, here):
     assert "its run" not in slm("eval", "run", "--check", "run/eval/val.json", code=0).out
 
 
+def test_a_certificate_is_checked_by_its_own_command(slm, here):
+    slm("eval", "run", "--no-baselines", code=0)
+    for command in ("probe", "passkey", "prompts"):
+        ran = slm(command, "run", "--check", "run/eval/val.json", code=2)
+        assert "run/eval/val.json is a certificate of slm eval, not a " in ran.err
+        assert fix_of(ran) == "slm eval run --check run/eval/val.json"
+    slm(*fix_of(ran).split()[1:], code=0)
+
+
 def test_pairs_in_an_array_become_lines(slm, here):
     pair = {"sentence_good": "the fox is", "sentence_bad": "the fox are"}
     for indent in (1, None):

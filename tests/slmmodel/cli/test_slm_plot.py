@@ -78,14 +78,21 @@ def test_of_a_long_log_a_picture_has_what_can_be_seen(slm, runs, monkeypatch):
         lines[step - 1] |= changes
     Path("long/metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"step": 2001')
     whole = status.read_metrics(Path("long"))
-    assert status.read_drawn(Path("long")) == (whole, 2000)
+    assert status.read_drawn(Path("long")) == (whole, 2000, 0, 0)
     monkeypatch.setattr(status, "_MIN_THINNED_BYTES", 1)
     monkeypatch.setattr(status, "_PARTS", 50)
-    drawn, n_lines = status.read_drawn(Path("long"))
+    drawn, n_lines, *_ = status.read_drawn(Path("long"))
     assert n_lines == 2000 and len(drawn) < 120 and all(line in whole for line in drawn)
     assert {1, 700, 1203, 1500, 2000} <= {line["step"] for line in drawn}
     ran = slm("plot", "long", "--against", "step", "-o", "x.png", "--json", code=0)
     assert ran.json["result"]["runs"] == [{"path": "long", "step": 2000, "lines": 2000}]
+    assert ran.json["warnings"] == []
+    for number, damaged in ((800, '{"step": 800, "lo'), (900, "\0" * 40), (905, '{"loss": 2.0, "st\ufffdp": 905}')):
+        lines[number - 1] = damaged
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    Path("long/metrics.jsonl").write_text("".join(f"{line}\n" for line in texts), encoding="utf-8")
+    ran = slm("plot", "long", "--against", "step", "-o", "y.png", code=0)
+    assert "long/metrics.jsonl: 3 damaged lines left out, first line 800\n" in ran.err
 
 
 def test_the_variable_of_windows_is_of_no_use_to_a_file(runs, tmp_path):

@@ -134,6 +134,12 @@ def test_kill_9(slm, data, commands, tmp_path, monkeypatch):
     assert ran.out.count("healthy") >= 2 and f"no sign of process {pid} on elsewhere" in ran.out
 
 
+def test_a_time_between_looks_needs_several(slm, running):
+    ran = slm("status", running, "--every", "2s", code=2)
+    assert "--every is the time between two looks" in ran.err and ran.out == ""
+    assert f"fix:   slm status {running} --every 2s --watch\n" in ran.err
+
+
 def test_a_sign_from_the_future_is_none_of_life(slm, running):
     revive(running, time=time.time() + 3600, host="elsewhere")
     ran = slm("status", running, code=3)

@@ -117,6 +117,14 @@ def test_compressed_data_of_a_pipe_are_refused(slmtok: Any, named_pipe: Callable
     assert "fix:   name <(gzip -dc FILE) in its place" in ran.err
 
 
+@pytest.mark.parametrize("data", [gzip.compress(TEXT), bytes(range(256)) * 20], ids=["gzip", "binary"])
+def test_each_of_several_pipes_is_looked_into(slmtok: Any, named_pipe: Callable[[bytes], str], data: bytes) -> None:
+    ran = slmtok("count", named_pipe(TEXT), named_pipe(TEXT[:999]), "-o", "x.counts")
+    assert ran.code == 0 and package.PretokenCounts.load("x.counts").bytes == len(TEXT) + 999
+    ran = slmtok("count", named_pipe(TEXT), named_pipe(TEXT[:999]), (last := named_pipe(data)), "-o", "y.counts")
+    assert ran.code == 2 and f"{last!r} is " in ran.err and ", not text" in ran.err and not Path("y.counts").exists()
+
+
 def test_records_of_a_pipe_are_noted_and_read_whole(slmtok: Any, named_pipe: Callable[[bytes], str]) -> None:
     lines = b"".join(json.dumps({"text": f"The cat sat on mat {at}."}).encode() + b"\n" for at in range(20))
     ran = slmtok("count", named_pipe(lines), "-o", "x.counts")
