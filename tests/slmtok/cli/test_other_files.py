@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from printed_fixes import fix_of
 
 import slmtok as package
+from slmtok.cli import main
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.formats.export import export
 from slmtok.formats.tiktoken import write_ranks
@@ -21,14 +23,24 @@ from slmtok.formats.tiktoken import write_ranks
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two texts, counts, a tokenizer with its lock, and packed data."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "b.txt").write_text("a dog sat\n" * 9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["train", "a.txt", "--vocab", "290", "-o", "tok.json", "--quiet"]) == 0
+        package.count("a.txt").save("a.counts")
+        package.pack("a.txt", package.load("tok.json"), "data", val="none")
+    return folder
+
+
 @pytest.fixture
-def here(slmtok, tmp_path: Path) -> Path:
-    """A folder with two texts, counts, a tokenizer with its lock, and packed data; it is the working folder."""
-    (tmp_path / "a.txt").write_text(TEXT)
-    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
-    slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json", "--quiet")
-    package.count("a.txt").save("a.counts")
-    package.pack("a.txt", package.load("tok.json"), "data", val="none")
+def here(slmtok, made: Path, tmp_path: Path) -> Path:
+    """A copy of it, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,17 +18,27 @@ import slmtok as package
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with texts, counts, a tokenizer and packed data."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "b.txt").write_text("a dog sat\n" * 9)
+    (folder / "texts").mkdir()
+    (folder / "texts" / "c.txt").write_text("the dog sat on the cat. " * 9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        tok = package.train("a.txt", vocab_size=290)
+        tok.save("tok.json")
+        package.count("a.txt").save("a.counts")
+        package.pack("a.txt", tok, "data", val="none")
+    return folder
+
+
 @pytest.fixture
-def here(slmtok, tmp_path: Path) -> Path:
-    """A folder with texts, counts, a tokenizer and packed data; it is the working folder."""
-    (tmp_path / "a.txt").write_text(TEXT)
-    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
-    (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "c.txt").write_text("the dog sat on the cat. " * 9)
-    tok = package.train("a.txt", vocab_size=290)
-    tok.save("tok.json")
-    package.count("a.txt").save("a.counts")
-    package.pack("a.txt", tok, "data", val="none")
+def here(slmtok, made: Path, tmp_path: Path) -> Path:
+    """A copy of it, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
