@@ -246,11 +246,11 @@ def test_share_of_waiting_for_data(slm, data, monkeypatch):
     assemble = Loader._assemble
 
     def slow(loader, sequences):
-        time.sleep(0.5)
+        time.sleep(0.25)
         return assemble(loader, sequences)
 
     monkeypatch.setattr(Loader, "_assemble", slow)
-    train(small.settings(data), output="run")
+    train(small.settings(data, run__budget__steps=6), output="run")
     assert slm("status", "run", "--json", code=0).json["result"]["pace"]["data_wait"] > 0.5
 
 
