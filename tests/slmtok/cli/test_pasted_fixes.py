@@ -17,30 +17,15 @@ from printed_fixes import fix_of
 from shared_data import peer
 
 import slmtok as package
-from slmtok.cli import main
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a text, counts, a tokenizer and packed data."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "a.txt").write_text(TEXT)
-    (folder / "b.txt").write_text("a dog sat\n" * 9)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main(["train", "a.txt", "--vocab", "290", "-o", "tok.json", "--quiet"]) == 0
-        package.count("a.txt").save("a.counts")
-        package.pack("a.txt", package.load("tok.json"), "data", val="none")
-    return folder
-
-
 @pytest.fixture
-def here(slmtok, made: Path, tmp_path: Path) -> Path:
-    """A copy of it, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def here(slmtok, made_folder: Path, tmp_path: Path) -> Path:
+    """A copy of `made_folder`, which is the working folder."""
+    shutil.copytree(made_folder, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -18,27 +18,13 @@ import slmtok as package
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with texts, counts, a tokenizer and packed data."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "a.txt").write_text(TEXT)
-    (folder / "b.txt").write_text("a dog sat\n" * 9)
-    (folder / "texts").mkdir()
-    (folder / "texts" / "c.txt").write_text("the dog sat on the cat. " * 9)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        tok = package.train("a.txt", vocab_size=290)
-        tok.save("tok.json")
-        package.count("a.txt").save("a.counts")
-        package.pack("a.txt", tok, "data", val="none")
-    return folder
-
-
 @pytest.fixture
-def here(slmtok, made: Path, tmp_path: Path) -> Path:
-    """A copy of it, which is the working folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def here(slmtok, made_folder: Path, tmp_path: Path) -> Path:
+    """A copy of `made_folder` without a lock and with a folder of text; it is the working folder."""
+    shutil.copytree(made_folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tok.lock").unlink()
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "c.txt").write_text("the dog sat on the cat. " * 9)
     return tmp_path
 
 
