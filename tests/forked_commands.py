@@ -7,6 +7,7 @@ command.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -67,6 +68,9 @@ def serve(address: str) -> None:
         draw_a_chart()
     import_module("slmtok.formats.verification").FULL = import_module("export_effort").QUICK
     os.fsync = unflushed(os.fsync)
+    # A collection of garbage writes to each object that it visits, and a fork would copy all of their pages.
+    gc.collect()
+    gc.freeze()
     parent = os.getppid()
     running: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:

@@ -82,6 +82,7 @@ RESULTS = (
 )
 """Modules of the results of public calls."""
 NOT_RESULTS = {"slmtok.options.Options", "slmtok.options.OptionSpec", "slmmodel.sampling.StepContext"}
+NOT_RESULTS |= {"slmmodel.training.status.DrawnLines"}
 
 
 def test_results_name_the_attribute_that_an_index_means() -> None:

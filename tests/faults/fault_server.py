@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import resource
@@ -110,6 +111,9 @@ def main() -> None:
     to_js(Pattern("slm").regex)
     if "matplotlib" in sys.modules:
         draw_a_chart()
+    # As in forked_commands.py.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         sys.stdout.write(json.dumps(serve(json.loads(line))) + "\n")
         sys.stdout.flush()

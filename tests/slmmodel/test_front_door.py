@@ -8,12 +8,13 @@ import math
 import os
 import pickle
 import subprocess
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forked_commands import PYTHON
 
 import slmmodel
 import slmtok
@@ -184,10 +185,10 @@ if pid == 0:
     torch.randn(400_000).exp().sum()
     run.generate([5, 6, 7], max_new_tokens=2)
     os._exit(7)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_generates(folder: Path) -> None:
-    assert subprocess.run([sys.executable, "-c", FORKED, str(folder)], check=False).returncode == 7
+def test_a_forked_process_generates(folder: Path, commands: Mapping[str, str]) -> None:
+    assert subprocess.run([PYTHON, "-c", FORKED, str(folder)], env=commands, check=False).returncode == 7

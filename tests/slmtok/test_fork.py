@@ -18,7 +18,7 @@ import pytest
 import slmtok
 from slmtok.shards import open_shards
 
-FORKS = 20
+FORKS = 10
 # Seconds that a child may take for a few bytes.
 PATIENCE = 10.0
 TEXT = "the cat sat on the mat and the dog sat on the log, 12345 times; " * 20

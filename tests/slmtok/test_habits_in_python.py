@@ -234,8 +234,9 @@ def test_an_object_in_place_of_a_value_gives_what_it_tells(call, fix, bpe, tmp_p
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("\n".join(TEXTS))
     assert fix_of(lambda: call(bpe)) == fix
-    # A file that a call was given is closed here, where that is no error, and not in a later test.
-    gc.collect()
+    # A file that a call was given is closed here, where that is no error, and not in a later test. Its cycle is young:
+    # a full collection visits all tests, and takes half a second.
+    gc.collect(1)
 
 
 @pytest.mark.parametrize("call", [slmtok.load, slmtok.from_tiktoken])

@@ -261,7 +261,7 @@ def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path
     process = subprocess.Popen(
         [sys.executable, "-m", "slmtok", *command], cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    time.sleep(1.5)
+    time.sleep(1.0)
     seconds = seconds_to_stop(process, number)
     assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
     assert seconds < MAX_SECONDS + SLACK, f"{name} heard {number.name} after {seconds:.1f} s"

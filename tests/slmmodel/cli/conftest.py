@@ -6,14 +6,15 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slmmodel.cli import demo, main
+from slmmodel.cli import ablation_sections, demo, main, run_sections
+from slmtok.pages.charts import line_chart
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,23 @@ def slm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
         return ran
 
     return run
+
+
+@pytest.fixture(autouse=True, scope="session")
+def drawn_charts() -> Iterator[dict[str, str]]:
+    """Charts of reports by what they show: an equal one is not drawn again, which takes 0.3 s."""
+    drawn: dict[str, str] = {}
+
+    def drawn_once(*arguments: Any, **options: Any) -> str:
+        key = repr((arguments, options))
+        if key not in drawn:
+            drawn[key] = line_chart(*arguments, **options)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (run_sections, ablation_sections):
+            patch.setattr(module, "line_chart", drawn_once)
+        yield drawn
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from slm_folder import TRAIN
+
 from slmtok.cli import main
 
 
@@ -11,7 +13,7 @@ def test_text_that_is_not_utf_8_is_noted_before_training(slm):
     Path("latin.txt").write_bytes("Größe über allem; ein schöner Maßstab.\n".encode("latin-1") * 400)
     Path("utf8.txt").write_text("Größe über allem; ein schöner Maßstab.\n" * 400)
     assert main(["train", "utf8.txt", "--vocab", "290", "-o", "tok.json", "--quiet"]) == 0
-    options = ("-t", "tok.json", "-o", "run", "--set", "run.budget.steps=1", "--force")
+    options = ("-t", "tok.json", "-o", "run", "--set", "run.budget.steps=1", *TRAIN, "--force")
     note = "note: latin.txt is not UTF-8 (first: byte 2), and such bytes are kept; for text in Latin-1, for instance, "
     ran = slm("train", "latin.txt", *options)
     assert ran.err.count(note) == 1

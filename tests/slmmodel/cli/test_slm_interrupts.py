@@ -86,7 +86,7 @@ def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path
     )  # fmt: skip
     try:
         if pattern is None:
-            time.sleep(0.5 if name == "importing" else 2.0)
+            time.sleep(0.5 if name == "importing" else 1.0)
         else:
             wait_for_work(process, files, pattern)
         assert process.poll() is None, process.communicate()

@@ -203,7 +203,7 @@ def test_a_split_of_a_text_is_a_part_of_it(slm, here: Path) -> None:
 
 
 def test_the_same_command_finds_the_data_of_its_run(slm, here: Path) -> None:
-    begin = ["-o", "begun", *TRAIN, "--no-eval"]
+    begin = ["-o", "begun", "--budget", "steps=2", *TRAIN, "--no-eval"]
     slm("train", "data", *begin)
     (here / "begun/result.json").unlink()
     (here / "begun/model.safetensors").unlink()

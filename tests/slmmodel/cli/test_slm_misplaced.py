@@ -227,8 +227,8 @@ PASTED = {
     "eval run --precision fp64": "--precision fp32",
     "logprobs run a b --top 2": "slm logprobs run 'a b' --top 2",
     "sample run a --choice yes no": "--choice yes --choice no",
-    "train text.txt -t tok.json -o new --exclude *.md *.py": (
-        "slm train text.txt -t tok.json -o new --exclude '*.md' --exclude '*.py'"
+    "train text.txt -t tok.json -o new --budget steps=1 --exclude *.md *.py": (
+        "slm train text.txt -t tok.json -o new --budget steps=1 --exclude '*.md' --exclude '*.py'"
     ),
     "ablate --patterns gpt4,slm --text text.txt --cpu -o new": "--patterns cl100k,slm",
     "ablate --vocabs 300 --text text.txt --cpu -o new": "--vocabs 300,600",

@@ -54,7 +54,7 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_a_page_of_two_runs(slm, runs):
+def test_a_page_of_two_runs(slm, runs, drawn_charts):
     (Path("pairs.json")).write_text(
         '{"schema": "slm.pairs/1", "result": {"groups": {"all": {"pairs": 9, "share": 0.5, "low": 0.2, "high": 0.8}}}}'
     )
@@ -79,6 +79,7 @@ def test_a_page_of_two_runs(slm, runs):
         assert part in page, part
     assert "<script" not in page
     assert not re.search(r"(src|action)\s*=|href\s*=\s*\"[^#]|@import", page)
+    drawn_charts.clear()
     slm(*arguments, "-o", "two.html", code=0)
     assert Path("two.html").read_bytes() == Path("one.html").read_bytes()
 

@@ -259,7 +259,7 @@ def test_share_of_waiting_for_data(slm, data, monkeypatch):
     monkeypatch.setattr(Loader, "_assemble", slow)
     # A batch that is assembled during the step before is not waited for.
     monkeypatch.setattr(Loader, "prefetch", lambda loader, sequences: None)
-    train(small.settings(data), output="run")
+    train(small.settings(data, run__budget__steps=6), output="run")
     lines = small.lines(Path("run"))
     shares = [min(delay / (line["seconds"] - before["seconds"]), 1.0) for before, line in pairwise(lines)]
     found = slm("status", "run", "--json", code=0).json["result"]["pace"]["data_wait"]

@@ -169,10 +169,14 @@ def test_only_rank_0_prints(slm, data, monkeypatch):
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_a_run_on_a_terminal(data, tmp_path, monkeypatch, columns):
+def test_a_run_on_a_terminal(data, tmp_path, monkeypatch, commands, columns):
+    """On the narrow one in a process that imports torch first."""
     monkeypatch.chdir(tmp_path)
     line = ["train", str(data), *SETTINGS, "--budget", "steps=30", "--set", "run.eval_every=10"]
-    status, lines = run_on_terminal(columns, "-m", "slmmodel", *line)
+    if columns == 80:
+        status, lines = run_on_terminal(columns, "-m", "slmmodel", *line)
+    else:
+        status, lines = run_on_terminal(columns, *line, program="slm", env=commands)
     assert status == 0, lines
     assert lines[0].endswith("loading torch  0:00")
     steps = [line for line in lines if line.startswith("training")]
@@ -304,13 +308,13 @@ def test_sigterm_saves_says_how_to_go_on_and_exits_143(data, tmp_path, command):
 @pytest.mark.slow
 def test_killed_at_random_moments_and_given_again(data, tmp_path, command):
     """kill -9 of `slm train` at the size of cpu-demo; the same command again ends in the same files, bit for bit."""
-    line = ["train", data, "--preset", "cpu-demo", "--budget", "steps=28", "--set", "run.batch_tokens=256"]
-    line += ["--set", "run.save_every=4", "--set", "run.eval_every=14", "--threads", "1", "--quiet", "-o"]
+    line = ["train", data, "--preset", "cpu-demo", "--budget", "steps=8", "--set", "run.batch_tokens=256"]
+    line += ["--set", "run.save_every=2", "--set", "run.eval_every=4", "--threads", "1", "--quiet", "-o"]
     whole = command(*line, "whole")
     _, err = whole.communicate()
     assert whole.returncode == 0, err
     rng, kills = random.Random(5), 0
-    for step in (4, 12, 20):
+    for step in (2, 4):
         process = command(*line, "run")
         if wait_for(tmp_path / "run" / "checkpoints" / f"step-{step}", process):
             time.sleep(rng.random() * 0.25)
@@ -320,8 +324,8 @@ def test_killed_at_random_moments_and_given_again(data, tmp_path, command):
     process = command(*line, "run")
     _, err = process.communicate()
     assert process.returncode == 0, err
-    assert kills >= 2
-    for name in ("model.safetensors", "checkpoints/step-28/optim.safetensors", "config.yaml"):
+    assert kills >= 1
+    for name in ("model.safetensors", "checkpoints/step-8/optim.safetensors", "config.yaml"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 

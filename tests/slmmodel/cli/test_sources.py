@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -72,8 +73,13 @@ def blocks(mixture: Mixture) -> list[DocumentBlock]:
     raise AssertionError
 
 
+@cache
+def tokenizer_in(folder: Path) -> slmtok.Tokenizer:
+    return slmtok.load(folder / "tok.json")
+
+
 def texts(block: DocumentBlock) -> list[bytes]:
-    tokenizer = Text("tok.json").tokenizer
+    tokenizer = tokenizer_in(Path.cwd())
     lengths = block.lengths().tolist()
     return [tokenizer.decode_bytes(block.ids(doc, 1, size - 1)) for doc, size in enumerate(lengths)]
 

@@ -145,7 +145,7 @@ CELLS = {4: [("ddp", 1), ("ddp", 4), ("fsdp", 1)], 2: [("ddp", 1), ("fsdp", 4)]}
 @pytest.mark.slow
 def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
     """Worlds 1, 2, 4; DDP and FSDP2; micro-batches 1 and 4; what 4 ranks have begun continues on 4, 2 and 1."""
-    settings = ten_steps(data, run__budget__steps=6)
+    settings = ten_steps(data, run__budget__steps=4, run__eval_every=2)
     muon = {**settings, "optim.name": "muon", "optim.ns_dtype": "fp32"}
     train(settings, output=tmp_path / "one")
     bf16 = {**muon, "optim.ns_dtype": "bf16"}
@@ -162,7 +162,7 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
         if size == 4:
             jobs.append(job(muon, tmp_path / "4-muon"))
             jobs += [
-                job({**settings, "run.parallel": parallel, "run.micro_batch": 1}, tmp_path / name, stop=3)
+                job({**settings, "run.parallel": parallel, "run.micro_batch": 1}, tmp_path / name, stop=2)
                 for name, parallel in [("again", "ddp"), ("ddp-2", "ddp"), ("fsdp-2", "fsdp")]
             ]
             jobs.append(job({**settings, "run.micro_batch": 1}, tmp_path / "again"))
@@ -178,7 +178,7 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
             found = {answer["micro_batch"] for answer in answers[[cell[0] for cell in cells].index(name)]}
             assert found == {min(micro, 8 // size)}
         last = {(answer["reason"], answer["resumed"]) for answer in answers[-1]}
-        assert last == {("finished", 3)}, "DDP and FSDP2 runs of 4 ranks, continued"
+        assert last == {("finished", 2)}, "DDP and FSDP2 runs of 4 ranks, continued"
         if size == 4:
             for parallel in ("ddp", "fsdp"):
                 shutil.copytree(tmp_path / f"{parallel}-2", tmp_path / f"{parallel}-1")
@@ -186,7 +186,7 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
     assert_same_curve(tmp_path / "2-bf16", tmp_path / "one-bf16", rel=1e-5)
     assert small.weights(tmp_path / "again") == small.weights(tmp_path / "4-ddp-1"), "bitwise at equal world size"
     for name in ("ddp-1", "fsdp-1"):
-        assert train({**settings, "run.micro_batch": 8}, output=tmp_path / name).resumed_from == 3
+        assert train({**settings, "run.micro_batch": 8}, output=tmp_path / name).resumed_from == 2
     for name in ("ddp-2", "ddp-1", "fsdp-2", "fsdp-1"):
         assert_same_curve(tmp_path / name, tmp_path / "one")
     names = [sorted(path.name for path in (tmp_path / run).iterdir()) for run in ("4-ddp-1", "one")]

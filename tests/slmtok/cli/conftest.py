@@ -97,6 +97,22 @@ def tok(tmp_path_factory: pytest.TempPathFactory, story_text: str) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def made_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two texts, counts, a tokenizer with its lock, and packed data."""
+    import slmtok
+
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "a.txt").write_text("the cat sat on the mat, and the dog sat by the door. " * 20)
+    (folder / "b.txt").write_text("a dog sat\n" * 9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["train", "a.txt", "--vocab", "290", "-o", "tok.json", "--quiet"]) == 0
+        slmtok.count("a.txt").save("a.counts")
+        slmtok.pack("a.txt", slmtok.load("tok.json"), "data", val="none")
+    return folder
+
+
 @pytest.fixture
 def leftovers(tmp_path: Path) -> Callable[[], list[str]]:
     """The files in the folder, hidden ones included, by name."""

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,13 +23,9 @@ TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
 
 @pytest.fixture
-def here(slmtok, tmp_path: Path) -> Path:
-    """A folder with two texts, counts, a tokenizer with its lock, and packed data; it is the working folder."""
-    (tmp_path / "a.txt").write_text(TEXT)
-    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
-    slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json", "--quiet")
-    package.count("a.txt").save("a.counts")
-    package.pack("a.txt", package.load("tok.json"), "data", val="none")
+def here(slmtok, made_folder: Path, tmp_path: Path) -> Path:
+    """A copy of `made_folder`, which is the working folder."""
+    shutil.copytree(made_folder, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

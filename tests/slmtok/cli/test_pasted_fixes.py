@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -22,15 +23,9 @@ TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
 
 @pytest.fixture
-def here(slmtok, tmp_path: Path) -> Path:
-    """A folder with a text, counts, a tokenizer and packed data; it is the working folder."""
-    (tmp_path / "a.txt").write_text(TEXT)
-    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
-    tok = package.train("a.txt", vocab_size=290)
-    tok.save("tok.json")
-    slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json", "--force", "--quiet")
-    package.count("a.txt").save("a.counts")
-    package.pack("a.txt", tok, "data", val="none")
+def here(slmtok, made_folder: Path, tmp_path: Path) -> Path:
+    """A copy of `made_folder`, which is the working folder."""
+    shutil.copytree(made_folder, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

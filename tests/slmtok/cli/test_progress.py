@@ -9,6 +9,7 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,15 @@ with Progress("reading", quiet=False) as progress:
 """
 
 
-def run_on_terminal(columns: int, *arguments: str) -> tuple[int, list[str]]:
-    """The exit status of Python on a terminal, and the lines that it drew, without escape sequences."""
+def run_on_terminal(
+    columns: int, *arguments: str, program: str = sys.executable, env: Mapping[str, str] = os.environ
+) -> tuple[int, list[str]]:
+    """The exit status of Python, or of another program, on a terminal, and the lines that it drew, without escape
+    sequences."""
     child, terminal = pty.fork()
     if child == 0:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": str(columns)}
-        os.execvpe(sys.executable, [sys.executable, *arguments], environment)
+        environment = {**env, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": str(columns)}
+        os.execvpe(program, [program, *arguments], environment)
     parts = []
     while True:
         try:

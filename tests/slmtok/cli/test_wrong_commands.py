@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,16 +19,12 @@ TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
 
 @pytest.fixture
-def here(slmtok, tmp_path: Path) -> Path:
-    """A folder with texts, counts, a tokenizer and packed data; it is the working folder."""
-    (tmp_path / "a.txt").write_text(TEXT)
-    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
+def here(slmtok, made_folder: Path, tmp_path: Path) -> Path:
+    """A copy of `made_folder` without a lock and with a folder of text; it is the working folder."""
+    shutil.copytree(made_folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tok.lock").unlink()
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "c.txt").write_text("the dog sat on the cat. " * 9)
-    tok = package.train("a.txt", vocab_size=290)
-    tok.save("tok.json")
-    package.count("a.txt").save("a.counts")
-    package.pack("a.txt", tok, "data", val="none")
     return tmp_path
 
 

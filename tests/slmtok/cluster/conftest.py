@@ -32,7 +32,7 @@ def start(head: dict[str, Any]) -> Any:
         nodes = Cluster()
         try:
             nodes.add_node(**head)
-            nodes.add_node(num_cpus=2, object_store_memory=MEMORY)
+            nodes.add_node(num_cpus=1, object_store_memory=MEMORY)
             return nodes
         except Exception as error:
             # Ray raises the class itself.
@@ -44,7 +44,7 @@ def start(head: dict[str, Any]) -> Any:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """`ray`, connected to a cluster of two nodes, four workers in all."""
+    """`ray`, connected to a cluster of two nodes with one worker each."""
     here = Path(__file__).resolve()
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -56,7 +56,7 @@ def cluster() -> Iterator[Any]:
         )
         warnings.simplefilter("ignore")
         ray = pytest.importorskip("ray")
-        head = {"num_cpus": 2, "object_store_memory": MEMORY, **HEAD_OPTIONS}
+        head = {"num_cpus": 1, "object_store_memory": MEMORY, **HEAD_OPTIONS}
         nodes = start(head)
         ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
         try:

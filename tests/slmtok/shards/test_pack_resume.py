@@ -26,11 +26,12 @@ def small_units(monkeypatch):
     monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 3000)
 
 
-@pytest.fixture
-def whole(records, tokenizer, tmp_path):
-    """The folder of a run that nothing stopped."""
-    pack(records, tokenizer, tmp_path / "whole", shard_tokens=5000, threads=1)
-    return content(tmp_path / "whole")
+@pytest.fixture(scope="module")
+def whole(records, tokenizer, tmp_path_factory):
+    """The files of a run that nothing stopped."""
+    folder = tmp_path_factory.mktemp("whole") / "whole"
+    pack(records, tokenizer, folder, shard_tokens=5000, threads=1)
+    return content(folder)
 
 
 def stopping(after):
