@@ -320,6 +320,8 @@ class SampleJob:
             several = " ".join(f"--choice {shlex.quote(part)}" for part in (parts if len(parts) > 1 else ["A", "B"]))
             fact = f"--choice {choices[0]!r} is the only text that a sample may have"
             warnings = (f"{fact}; for one of several: {several}", *warnings)
+        if is_given("seed") and (not self.options.temperature or (mode in METHODS and not METHODS[mode].draws)):
+            warnings = ("--seed has no effect: nothing is drawn", *warnings)
         warnings = (*notes_on_escapes("--stop", *self.options.stop), *warnings)
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)
