@@ -15,6 +15,7 @@ from slmmodel.config import Setting, Settings, nested
 from slmmodel.data_config import DataSource
 from slmmodel.errors import CorruptFile, OptionError, unknown_setting
 from slmmodel.run_entries import CONFIG
+from slmtok.cli.needed import NEVER
 from slmtok.cli.options import Decorator, options_of
 from slmtok.errors import SlmtokError
 from slmtok.option_values import escape, parse_escapes
@@ -28,7 +29,8 @@ def corpus_options_of(needs: str | None = None) -> Decorator:
 
     Of `--sample`, the seed is `data.read.seed`: `--seed` is that of the run.
     """
-    return options_of(ReadOptions, into="read", skip=("seed",), needs=needs)
+    needed = {name: needs for name, _, _ in option_specs(ReadOptions) if needs is not None}
+    return options_of(ReadOptions, into="read", skip=("seed",), needs={**needed, "domains": NEVER})
 
 
 corpus_options = corpus_options_of()

@@ -20,6 +20,8 @@ from slmtok.cli.arguments import (
 )
 from slmtok.errors import OptionError
 
+NEVER = "never"
+"""What an option needs that is taken by a command in which it has no effect."""
 _HARMLESS = frozenset(["threads", "memory", "force"])
 """Names of options that are noted where they have no effect."""
 
@@ -29,9 +31,12 @@ def check_needs(ctx: click.Context) -> Iterator[str]:
     for param in ctx.command.params:
         needs = getattr(param, "needs", None)
         is_given = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
-        if needs is None or not is_given or _has(needs, ctx):
+        if needs is None or not is_given or (needs != NEVER and _has(needs, ctx)):
             continue
         name, given = parameter_name(param), _as_given(param, ctx)
+        if needs == NEVER:
+            yield f"{given} has no effect on {ctx.command_path}"
+            continue
         fact = f"{given} has no effect without {needs}"
         if param.name in _HARMLESS:
             yield fact

@@ -34,7 +34,7 @@ from slmtok.cli.fixes_by_files import explain_by_files
 from slmtok.cli.joined_corpora import explain_record
 from slmtok.cli.misread import read_arguments
 from slmtok.cli.needed import check_needs
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings, note
 from slmtok.cli.streams import kind_of_stream, refuse_stdout
 from slmtok.cli.validation_files import explain_validation
 from slmtok.errors import CorpusTooSmall, OptionError, OutputExists, SlmtokError
@@ -168,7 +168,7 @@ class Option(click.Option):
     """A click option with a heading in `--help`; it is needed by a command without the word `needed_without`.
 
     needs: what it has no effect without, as one types it: `--on TEXT`, `--output-format hf|npy`, or the placeholder of
-    an argument.
+    an argument; NEVER where it has no effect, and is taken because the options of `slmtok pack` are given again.
     """
 
     def __init__(
@@ -277,7 +277,7 @@ class Command(click.Command):
             raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         self._refuse_empty_names(ctx)
         self._refuse_stdout(ctx)
-        ctx.meta["warnings"] = (*ctx.meta.get("warnings", ()), *check_needs(ctx))
+        idle = tuple(check_needs(ctx))
         assert self.callback is not None
         try:
             given = self.with_objects(given)
@@ -285,7 +285,10 @@ class Command(click.Command):
             outcome: Outcome = ctx.invoke(self.callback, **given)
             if outcome.code in (DONE, ANSWER_NO):
                 settings.written = self._written(ctx)
-            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
+            if outcome.warnings_shown and not settings.quiet:
+                for each in idle:
+                    note(each)
+            noted = (*idle, *ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
             explain(error, ctx)

@@ -18,7 +18,7 @@ import slmtok
 from slmmodel.cli import APP
 from slmmodel.data.strategies import STRATEGIES, option_names
 from slmmodel.errors import unknown_setting
-from slmtok.cli.needed import check_needs, needed_param
+from slmtok.cli.needed import NEVER, check_needs, needed_param
 from slmtok.errors import OptionError
 
 
@@ -78,7 +78,8 @@ def test_a_stage_behind_the_end_is_said(slm, data: Path, words: list[str]) -> No
 def options_with_needs() -> list[tuple[click.Command, Any]]:
     """(command, option) of each option that needs another."""
     commands = map(APP.command, APP.commands)
-    return [(command, param) for command in commands for param in command.params if getattr(param, "needs", None)]
+    params = ((command, param) for command in commands for param in command.params)
+    return [(command, param) for command, param in params if getattr(param, "needs", None) not in (None, NEVER)]
 
 
 @pytest.mark.parametrize(("command", "param"), options_with_needs(), ids=lambda each: each.name)
@@ -143,6 +144,8 @@ def test_options_of_a_command_without_effect_are_refused_or_noted(slm, data: Pat
     other = data.parent / "other.json"
     slmtok.train(str(data.parent / "text.txt"), vocab_size=285).save(other)
     assert f"{other} is not the tokenizer of {run}" in slm("eval", run, "-t", other, code=1).err
+    text = ["train", data.parent / "text.txt", "-t", data.parent / "tok.json", *TRAIN, "--dry-run", "-o", "new"]
+    assert "note: --domain a=t has no effect on slm train\n" in slm(*text, "--domain", "a=t", code=0).err
     train = ["train", data, *TRAIN, "--budget=steps=1", "-o", "new", "--val", "none", "--allow-mismatch", "files"]
     err = slm(*train, "--eval", code=0).err
     assert "note: allow_mismatch has no effect on a new run" in err

@@ -12,7 +12,7 @@ import pytest
 from click.core import ParameterSource
 
 from slmtok.cli import APP, COMMANDS
-from slmtok.cli.needed import check_needs, needed_param
+from slmtok.cli.needed import NEVER, check_needs, needed_param
 from slmtok.errors import OptionError
 
 
@@ -257,7 +257,8 @@ def test_help_without_docstrings() -> None:
 def options_with_needs(app):
     """(command, option) of each option that needs another."""
     commands = map(app.command, app.commands)
-    return [(command, param) for command in commands for param in command.params if getattr(param, "needs", None)]
+    params = ((command, param) for command in commands for param in command.params)
+    return [(command, param) for command, param in params if getattr(param, "needs", None) not in (None, NEVER)]
 
 
 @pytest.mark.parametrize(
@@ -292,6 +293,8 @@ def test_the_fix_names_the_text_by_the_option_that_is_missing(slmtok):
     )
     ran = slmtok("diff", "a.json", "b.json", "--threads", "1")
     assert (ran.code, ran.err) == (0, "note: --threads 1 has no effect without --on TEXT\n")
+    ran = slmtok("audit", "a.json", "--on", "a.txt", "--domain", "a=a*")
+    assert ran.code == 0 and "note: --domain 'a=a*' has no effect on slmtok audit\n" in ran.err
     for line in (
         ["prune", "a.json", "--ids", "a.txt", "-o", "c.json"],
         ["export", "a.json", "--output-format=hf", "-o", "c"],
