@@ -94,10 +94,6 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
             have = "has" if len(idle) == 1 else "have"
             fact = f"{' and '.join(idle)} {have} no effect with {way}, which draws nothing"
             raise _contradiction(fact, idle, way, _enough_beams(options, way))
-    if options.temperature == 0 and (idle := [option for option in DRAWING[1:] if option in changed]):
-        have = "has" if len(idle) == 1 else "have"
-        fact = f"{' and '.join(idle)} {have} no effect with temperature 0, which always takes the likeliest id"
-        raise _contradiction(fact, idle, "temperature")
     if name and (enough := _enough_beams(options, name)):
         width, n = getattr(options, name), getattr(options, "n", 1)
         fix: Fix = (*enough, ", or ", Argument("n", width))
