@@ -113,12 +113,6 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
                 fix=("leave out ", Argument(option), ", or give ", *given),
                 option=option,
             )
-    if "diversity_penalty" in changed and options.beam_groups == 1:
-        raise OptionError(
-            "diversity_penalty has no effect with beam_groups 1: the beams of one group do not avoid each other",
-            fix=("leave out ", Argument("diversity_penalty"), ", or give ", Argument("beam_groups", options.beam)),
-            option="diversity_penalty",
-        )
     return name
 
 

@@ -325,6 +325,8 @@ class SampleJob:
         if filters and is_given("temperature") and not self.options.temperature:
             have = "has" if len(filters) == 1 else "have"
             warnings = (f"{' and '.join(filters)} {have} no effect with --temperature 0", *warnings)
+        if is_given("diversity_penalty") and self.options.beam_groups == 1:
+            warnings = ("--diversity-penalty has no effect without --beam-groups of 2 or more", *warnings)
         if is_given("seed") and (not self.options.temperature or (mode in METHODS and not METHODS[mode].draws)):
             warnings = ("--seed has no effect: nothing is drawn", *warnings)
         warnings = (*notes_on_escapes("--stop", *self.options.stop), *warnings)

@@ -133,7 +133,6 @@ def test_options_of_a_command_without_effect_are_refused_or_noted(slm, data: Pat
         "demo --max-docs 3": "--max-docs 3 has no effect without TEXT",
         "probe RUN --steps 0 --lr 0.1": "--lr has no effect with --steps 0, which trains nothing",
         "probe RUN --tasks copy --digits 5": "--digits has no effect without the task addition",
-        "sample RUN a --beam 2 --diversity-penalty 1": "diversity_penalty has no effect with beam_groups 1",
         "ablate DATA DATA --vocab 300 --cpu": "--vocab has no effect where no tokenizer is trained",
     }.items():
         words = [{"RUN": str(run), "DATA": str(data)}.get(word, word) for word in line.split()]
@@ -141,6 +140,8 @@ def test_options_of_a_command_without_effect_are_refused_or_noted(slm, data: Pat
     err = slm("sample", run, "a", "--max-new", "1", "--temperature", "0", "--seed", "3", "--top-k", "3", code=0).err
     assert "note: --top-k has no effect with --temperature 0\n" in err
     assert "note: --seed has no effect: nothing is drawn\n" in err
+    err = slm("sample", run, "a", "--max-new", "1", "--beam", "2", "--diversity-penalty", "1", code=0).err
+    assert "note: --diversity-penalty has no effect without --beam-groups of 2 or more\n" in err
     other = data.parent / "other.json"
     slmtok.train(str(data.parent / "text.txt"), vocab_size=285).save(other)
     assert f"{other} is not the tokenizer of {run}" in slm("eval", run, "-t", other, code=1).err
