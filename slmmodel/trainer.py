@@ -151,6 +151,8 @@ def dry_run(
         if run_before is not None:
             now = setup.fingerprint_of(config, data, stages.sequences_digest, world.device)
             notes += setup.check_fingerprint(run_before, now, allow_mismatch)
+        elif allow_mismatch:
+            notes.append(setup.NO_RECORD)
         before = {} if run_before is None else run_before.fingerprint
         steps, begun = before.get("steps"), setup.begun_with(before)
         if steps is None and config.run.budget.kind != "time":
@@ -295,6 +297,8 @@ class Trainer:
         setup.check_ranks_agree(fingerprint, self.world)
         if fingerprint_before is not None:
             self.add_notes(setup.check_fingerprint(self.folder, fingerprint, allow_mismatch))
+        elif allow_mismatch:
+            self.add_notes([setup.NO_RECORD])
         return fingerprint
 
     def _build(self) -> None:

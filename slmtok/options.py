@@ -128,6 +128,12 @@ class Options:
             values.check_recordable(name, value)
             object.__setattr__(self, name, value)
 
+    def _refuse_idle(self, name: str, without: str | Setting, needed: Setting) -> None:
+        """Raises `OptionError` for an option that is not the default and has no effect without another."""
+        if changed_options(self, [name]):
+            fact = (Setting(name, getattr(self, name)), " has no effect without ", without)
+            raise OptionError(fact, fix=("leave it out, or ", needed), option=name)
+
     def _record(self, cls: type["Options"]) -> dict[str, Any]:
         """The options of `cls` alone that files record."""
         known = {name for name, _, _ in option_specs(cls)} - {
@@ -319,6 +325,8 @@ class ReadOptions(Options):
                 fix=("leave ", Setting("document"), " out"),
                 option="separator",
             )
+        if self.sample is None:
+            self._refuse_idle("seed", Setting("sample"), Setting("sample", 0.1))
         if self.text_template is not None and self.text_key != "text":
             raise OptionError(
                 (Setting("text_key", self.text_key), " together with ", Setting("text_template", self.text_template)),
@@ -670,12 +678,8 @@ class PackOptions(ReadOptions):
                     fix=(Setting("val", "hash:10%"), ", or ", Setting("max_bytes"), " instead of ", Setting(name)),
                     option="val",
                 )
-        if self.dropout_seed and not self.inference.startswith("dropout"):
-            raise OptionError(
-                (Setting("dropout_seed", self.dropout_seed), " has no effect without dropout"),
-                fix=(Setting("inference", "dropout:0.1"), ", or leave it out"),
-                option="dropout_seed",
-            )
+        if not self.inference.startswith("dropout"):
+            self._refuse_idle("dropout_seed", "dropout", Setting("inference", "dropout:0.1"))
         if self.chunk_size is not None and self.output_format != "npy":
             fact = f" with output format {self.output_format}, which has no rows"
             raise OptionError(
@@ -684,12 +688,21 @@ class PackOptions(ReadOptions):
                 fix=(Setting("output_format", "npy"), ", or leave ", Setting("chunk_size"), " out: a run cuts the ids"),
                 option="chunk_size",
             )
-        if self.subset and self.output_format != "slm":
+        self._refuse_shards()
+
+    def _refuse_shards(self) -> None:
+        """Raises `OptionError` for an option of shards with an output format that does not have them."""
+        is_one_file = self.output_format in ("nanogpt", "npy")
+        # A limit in shards goes by their size; one in rows does not.
+        has_no_size = is_one_file and (self.max_chunks is None or self.chunk_size is not None)
+        wanting = {"subset": "slm", "domains": "slm"} if self.output_format != "slm" else {}
+        wanting |= {"shard_tokens": "slm, llama2c or llmc"} if has_no_size else {}
+        for name in changed_options(self, wanting):
             raise OptionError(
-                (Setting("subset"), f" with output format {self.output_format}"),
-                limit="output format slm",
-                fix=(Setting("output_format", "slm"),),
-                option="subset",
+                (Setting(name), f" has no effect with output format {self.output_format}"),
+                limit=f"output format {wanting[name]}",
+                fix=(Setting("output_format", "slm"), ", or leave ", Setting(name), " out"),
+                option=name,
             )
 
     def pack_record(self) -> dict[str, Any]:

@@ -56,6 +56,18 @@ class Limits:
         """The same for counts that were all multiplied by `scale`."""
         return replace(self, min_count=min(self.min_count * scale, U64))
 
+    def refuse_idle(self, names: Sequence[str], why: str, limit: str) -> None:
+        """Raises `OptionError` for one of these fields that is not the default, and has no effect with the scheme."""
+        for name in names:
+            value = getattr(self, name)
+            if value != getattr(Limits, name):
+                raise OptionError(
+                    (Setting(name, value), f" has no effect {why}"),
+                    limit=limit,
+                    fix=("leave ", Setting(name), " out"),
+                    option=name,
+                )
+
     def check_room(self, available: int) -> None:
         """Raises `RequiredTooMany` where the required tokens take more ids than there are."""
         if self.required_ids > available:
@@ -274,13 +286,7 @@ def _build_merges(vocabulary: Vocabulary, pattern: Pattern, specials: list[tuple
 def _learn_pieces(
     counts: Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None, old: Vocabulary | None
 ) -> Learned:
-    if limits.tie_break != "rank":
-        raise OptionError(
-            (Setting("tie_break", limits.tie_break), " has no effect without merges"),
-            limit="scheme bpe",
-            fix=("leave ", Setting("tie_break"), " out"),
-            option="tie_break",
-        )
+    limits.refuse_idle(("tie_break",), "without merges", "scheme bpe")
     # Known tokens are required ones, which come first.
     known = () if old is None else tuple(token for token in old.tokens if token is not None)
     limits = replace(limits, require=tuple(dict.fromkeys((*known, *limits.require))))
@@ -320,6 +326,10 @@ def _build_tokens(vocabulary: Vocabulary, pattern: Pattern, specials: list[tuple
     return _engine.Encoder.from_tokens(pattern, tokens, public, specials=specials)
 
 
+_LEARNING = ("tie_break", "min_count", "max_token_bytes", "max_token_chars", "forbid_regex")
+"""Fields of `Limits` that choose among tokens to learn."""
+
+
 def _learn_nothing(
     counts: Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None, old: Vocabulary | None
 ) -> Learned:
@@ -327,6 +337,7 @@ def _learn_nothing(
         what = f"{limits.required_ids} required tokens" if old is None else "an extension"
         fix = ("leave ", Setting("require"), " out") if old is None else ("train with ", Setting("scheme", "bpe"))
         raise OptionError(f"{what} with scheme byte, which learns nothing", limit="bpe, word, char", fix=fix)
+    limits.refuse_idle(_LEARNING, "with scheme byte, which learns nothing", "scheme bpe, word or char")
     return Learned()
 
 

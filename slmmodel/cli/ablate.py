@@ -34,6 +34,7 @@ from slmtok.cli.options import (
     arguments_of_command,
     command,
     instead,
+    is_given,
     option,
     output_options,
     parse_choice,
@@ -185,6 +186,7 @@ def ablate(
     refuse_list(arguments_of_command(), lambda sizes: f"--vocabs {','.join(sizes)}")
     matches = _all_matches(match, also or [])
     axis = _check_arms(data, tokenizers, text, {"patterns": list(chain(*patterns)), **axes})
+    _check_vocab(axis, tokenizers)
     settings = _settings(preset, budget, sets, cpu=cpu, threads=threads)
     folder = Path(output)
     from slmmodel.ablation.arms import check_same_documents
@@ -209,6 +211,14 @@ def ablate(
     times = files.read_times(folder)
     written = {"result": str(folder / files.RESULT), "page": page}
     return Outcome({**result, "path": output, "written": written}, lambda: show(result, times, written))
+
+
+def _check_vocab(axis: Axis | None, tokenizers: Sequence[str]) -> None:
+    """Raises `OptionError` for --vocab where no tokenizer of that size is trained."""
+    if not is_given("vocab") or (axis is not None and axis[0] != "vocabs" and not tokenizers):
+        return
+    why = "with --vocabs, which name the sizes" if axis and axis[0] == "vocabs" else "where no tokenizer is trained"
+    raise OptionError(f"--vocab has no effect {why}", where="slm ablate", fix="leave --vocab out", option="vocab")
 
 
 def _all_matches(match: str, also: Sequence[str]) -> list[str]:

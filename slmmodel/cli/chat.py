@@ -90,7 +90,8 @@ _HABITS: dict[str, Habit] = {
     panel=OUTPUT,
     help="Write the transcript here at the end, also of an interrupted chat.",
 )
-@option("--force", is_flag=True, panel=OUTPUT, help="Replace a transcript that exists.")
+@option("--force", is_flag=True, panel=OUTPUT, help="Replace a transcript that exists.",
+        needs="--transcript FILE")  # fmt: skip
 @opening_options
 def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcome:
     """Continue text with a trained model, turn by turn; /help lists what can be changed on the fly.

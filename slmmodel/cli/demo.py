@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from slmmodel.checkpoint import RunFolder, to_json
 from slmmodel.cli.open_by_path import is_text_for_tokenizer, refuse_run
 from slmmodel.cli.options import BUDGET_HABITS, budget_option, input_words, seed_option, threads_option, with_output
-from slmmodel.cli.reading import corpus_options, to_flags, to_record
+from slmmodel.cli.reading import corpus_options_of, to_flags, to_record
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import TrainProgress
 from slmmodel.cli.train_habits import SETTING_HABITS
@@ -121,7 +121,7 @@ _HABITS = {
     "text", metavar="[TEXT]", required=False, help="A file, folder, glob or hf:NAME; generated stories without it."
 )
 @tokenizer_option(required=False, help=f"Use this one instead of training one: {TOKENIZER}.")
-@corpus_options
+@corpus_options_of("TEXT")
 @option("--vocab", metavar="N", type=INTEGER, show_default=f"{ONE_TEXT.vocab}; stories {STORIES.vocab}",
         help="Ids of the tokenizer, specials included.")  # fmt: skip
 @budget_option

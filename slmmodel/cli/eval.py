@@ -149,7 +149,8 @@ _HABITS = {
     panel=OUTPUT,
     help="Write the ids that training hardly met, for slmtok prune --ids; report loss and norms by frequency.",
 )
-@option("--below", metavar="N", type=POSITIVE, default=100, help="With --exposure: an id with fewer updates is rare.")
+@option("--below", metavar="N", type=POSITIVE, default=100, needs="--exposure FILE",
+        help="With --exposure: an id with fewer updates is rare.")  # fmt: skip
 @option("--certificate", metavar="FILE", show_default="RUN/eval/NAME.json", panel=OUTPUT, help="Where to write it.")
 @option("--check", metavar="FILE", help="Recompute a certificate and compare; exit with status 3 if it differs.")
 @option("--force", is_flag=True, help="Replace an output that exists.", panel=OUTPUT)
@@ -376,6 +377,9 @@ def open_documents(
     """
     from slmmodel.data_config import DataConfig
 
+    if tokenizer is not None:
+        # Packed data are read without it, and one of another vocabulary would be ignored.
+        Text(tokenizer, run.vocab, str(run.path))
     path, wanted = (on, split) if on is not None else DataConfig.model_validate(run.config["data"]).scored(split)
     if path is None:
         mixed = open_mixture_of(run)
@@ -482,11 +486,9 @@ def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str,
 def _trained_on(run: RunFolder, tokenizer: str | None, exposure: str | None) -> RunData | None:
     """The training data of a run, for --exposure; None without it.
 
-    Raises `OptionError` where they are not there any more, for --below without --exposure, and for stdout as its file.
+    Raises `OptionError` where they are not there any more, and for stdout as its file.
     """
     if exposure is None:
-        if is_given("below"):
-            raise OptionError("--below has no effect without --exposure", fix="add --exposure FILE", option="below")
         return None
     if exposure == STDIN:
         raise OptionError("--exposure - names no file", fix="--exposure dead.json", option="exposure")

@@ -73,9 +73,16 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
 
     if on is not None and (subject == "presets" or Path(subject).exists()):
         raise _not_planned(subject, on)
+    path = Path(subject)
+    if diagram and (subject == "presets" or path.is_file()):
+        raise OptionError(
+            f"--diagram draws a model, and {subject!r} is none",
+            limit="a run or a preset",
+            fix=f"slm info {shlex.quote(subject)}",
+            option="diagram",
+        )
     if subject == "presets":
         return _describe_presets()
-    path = Path(subject)
     if path.is_dir() and (found := RunFolder(path).enclosing) and not RunFolder(path).exists():
         fix = f"slm info {shlex.quote(str(found[0]))}"
         raise OptionError(f"{subject!r} is a part of a run, not a run", fix=fix, option="subject")

@@ -164,6 +164,16 @@ def _check(options: Mapping[str, Any]) -> None:
         raise OptionError(fact, limit=f"2 to {MAX_PROBE_DIGITS}", fix="--digits 3", option="digits")
     if not 0 < options["lr"] <= 1:
         raise OptionError(f"--lr is {options['lr']:g}", limit="above 0, at most 1", fix="--lr 0.001", option="lr")
+    if options["steps"] == 0:
+        _refuse(("lr", "batch_size"), "with --steps 0, which trains nothing")
+    if "addition" not in options["tasks"]:
+        _refuse(("digits",), "without the task addition")
+
+
+def _refuse(names: Sequence[str], why: str) -> None:
+    """Raises `OptionError` for the first of these options that is given."""
+    for flag, name in ((name.replace("_", "-"), name) for name in names if is_given(name)):
+        raise OptionError(f"--{flag} has no effect {why}", fix=f"leave --{flag} out", option=name)
 
 
 def measure(

@@ -15,15 +15,25 @@ from slmmodel.config import Setting, Settings, nested
 from slmmodel.data_config import DataSource
 from slmmodel.errors import CorruptFile, OptionError, unknown_setting
 from slmmodel.run_entries import CONFIG
-from slmtok.cli.options import options_of
+from slmtok.cli.needed import NEVER
+from slmtok.cli.options import Decorator, options_of
 from slmtok.errors import SlmtokError
 from slmtok.option_values import escape, parse_escapes
 from slmtok.options import ReadOptions, build_options, changed_options, flag_of, option_specs, parse_options
 
 PREFIX = "data.read."
 
-corpus_options = options_of(ReadOptions, into="read", skip=("seed",))
-"""The options of a corpus. Of `--sample`, the seed is `data.read.seed`: `--seed` is that of the run."""
+
+def corpus_options_of(needs: str | None = None) -> Decorator:
+    """The options of a corpus, which have no effect without `needs`.
+
+    Of `--sample`, the seed is `data.read.seed`: `--seed` is that of the run.
+    """
+    needed = {name: needs for name, _, _ in option_specs(ReadOptions) if needs is not None}
+    return options_of(ReadOptions, into="read", skip=("seed",), needs={**needed, "domains": NEVER})
+
+
+corpus_options = corpus_options_of()
 
 
 def setting_names() -> list[str]:

@@ -47,6 +47,7 @@ from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_methods import METHODS, chosen_method
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
+from slmmodel.foreign_decoding import DRAWING
 from slmtok.cli.arguments import lines_for_each, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, arguments_of_command, command, instead, is_given, option
@@ -320,6 +321,14 @@ class SampleJob:
             several = " ".join(f"--choice {shlex.quote(part)}" for part in (parts if len(parts) > 1 else ["A", "B"]))
             fact = f"--choice {choices[0]!r} is the only text that a sample may have"
             warnings = (f"{fact}; for one of several: {several}", *warnings)
+        filters = [f"--{name.replace('_', '-')}" for name in DRAWING if name != "temperature" and is_given(name)]
+        if filters and is_given("temperature") and not self.options.temperature:
+            have = "has" if len(filters) == 1 else "have"
+            warnings = (f"{' and '.join(filters)} {have} no effect with --temperature 0", *warnings)
+        if is_given("diversity_penalty") and self.options.beam_groups == 1:
+            warnings = ("--diversity-penalty has no effect without --beam-groups of 2 or more", *warnings)
+        if is_given("seed") and (not self.options.temperature or (mode in METHODS and not METHODS[mode].draws)):
+            warnings = ("--seed has no effect: nothing is drawn", *warnings)
         warnings = (*notes_on_escapes("--stop", *self.options.stop), *warnings)
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)

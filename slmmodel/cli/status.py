@@ -34,7 +34,8 @@ def _interval(value: str | None, arguments: Sequence[str]) -> str:
 @command("status", example="slm status run", habits={"--follow": instead("--watch"), EXTRA: _interval})
 @run_argument
 @option("--watch", is_flag=True, help="Print again every --every seconds until no process trains the run.")
-@option("--every", metavar="TIME", type=SECONDS, default=5.0, show_default="5s", help="Time between two looks.")
+@option("--every", metavar="TIME", type=SECONDS, default=5.0, show_default="5s",
+        help="Time between two looks.", needs="--watch")  # fmt: skip
 @option("--stale", metavar="TIME", type=SECONDS, show_default="10min, or 20 steps where they take longer",
         help="A run without a step for longer is stalled.")  # fmt: skip
 def status(run: str, watch: bool, every: float, stale: float | None) -> Outcome:

@@ -776,6 +776,8 @@ def _score(result: RunResult, device: str, remark: Callable[[str], object]) -> d
 
     run = RunFolder.open(result.path)
     if not result.finished or run.config["data"]["val"] == "none" or run.fingerprint.get("val") is None:
+        if result.finished and is_given("evaluate"):
+            remark("--eval scored nothing: the run has no validation data")
         return None
     try:
         documents = scoring.open_documents(run, fix=f"slm eval {shlex.quote(str(run.path))} --on DATA")

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -26,9 +26,11 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_utf8
 from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of
 from slmmodel.data import Loader, RunData, open_data
+from slmmodel.data.block_cache import CachedStream
 from slmmodel.data.opening import StageData
+from slmmodel.data.packing import Packing
 from slmmodel.data.source import blocks_of
-from slmmodel.data.strategies import strategy_of
+from slmmodel.data.strategies import STRATEGIES, strategy_of
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, uses_fsdp
 from slmmodel.errors import (
@@ -180,6 +182,10 @@ def locate_run(
     return run
 
 
+NO_RECORD = "allow_mismatch has no effect on a new run, which has no record to differ from"
+"""The note on that option of a run that begins."""
+
+
 def wait_until_visible(run: RunFolder, world: World) -> bool:
     """Whether the run exists; where it does, waits until each rank sees it.
 
@@ -221,8 +227,8 @@ def check_ranks_agree(fingerprint: Mapping[str, Any], world: World) -> None:
 def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     """Remarks on settings that the number of ranks makes useless or slow."""
     size, batch_size, notes = world.size, config.batch_size, []
-    if size == 1 and config.run.parallel == "fsdp":
-        notes.append("run.parallel fsdp has no effect on one process: start several with torchrun")
+    if size == 1 and config.run.parallel != "auto":
+        notes.append(f"run.parallel {config.run.parallel} has no effect on one process: start several with torchrun")
     if batch_size > size and batch_size % size and not strategy_of(config.data.pack).forms_batches:
         largest = ceil_div(batch_size, size)
         notes.append(
@@ -281,29 +287,63 @@ def notes_on_budget(settings: Settings, config: RunConfig, per_step: Mapping[str
     return notes_on_rounding(budget, per_step[budget.kind], steps_of(budget, per_step))
 
 
-_ACTS_WITH: dict[str, tuple[str, Callable[[RunConfig, RunData], bool]]] = {
+class _Planned(NamedTuple):
+    """A new run, and the settings that were given."""
+
+    config: RunConfig
+    data: RunData
+    device: torch.device
+    settings: Settings
+
+    @property
+    def strategy(self) -> type[Packing]:
+        """How documents fill sequences."""
+        return strategy_of(self.config.data.pack)
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether some of the data are text, whose ids a cache keeps."""
+        streams = (each.stream for each in getattr(self.data.train, "components", ()))
+        return any(isinstance(stream, CachedStream) for stream in streams)
+
+
+_ACTS_WITH: dict[str, tuple[str, Callable[[_Planned], bool]]] = {
     **dict.fromkeys(
         ("optim.momentum", "optim.ns_steps", "optim.ns_dtype"),
-        ("optim.name muon", lambda config, data: config.optim.name == "muon"),
+        ("optim.name muon", lambda run: run.config.optim.name == "muon"),
     ),
     **dict.fromkeys(
         ("optim.gate_lr", "optim.gate_weight_decay"),
-        ("model.arch infini", lambda config, data: config.model["arch"] == "infini"),
+        ("model.arch infini that has a memory", lambda run: getattr(run.config.architecture, "memory", "off") != "off"),
     ),
     **dict.fromkeys(
         ("optim.schedule.shape", "optim.schedule.decay"),
-        ("optim.schedule.kind wsd", lambda config, data: config.optim.schedule.kind == "wsd"),
+        ("optim.schedule.kind wsd", lambda run: run.config.optim.schedule.kind == "wsd"),
     ),
     "optim.schedule.final": (
         "an optim.schedule.kind that decays",
-        lambda config, data: config.optim.schedule.kind != "const",
+        lambda run: run.config.optim.schedule.kind != "const",
     ),
+    "optim.lr_scaling": ("the rate of the preset, without optim.lr", lambda run: "optim.lr" not in run.settings),
     "model.window": (
         "a model.seq_len above it",
-        lambda config, data: config.model.get("window") is None or config.model["window"] < config.seq_len,
+        lambda run: run.config.model.get("window") is None or run.config.model["window"] < run.config.seq_len,
     ),
-    "run.eval_every": ("validation data", lambda config, data: data.val is not None),
-    "data.cache_limit": ("data.cache", lambda config, data: bool(config.data.cache)),
+    "model.rope_base": ("model.positions rope", lambda run: getattr(run.config.architecture, "has_rope", False)),
+    "run.eval_every": ("validation data", lambda run: run.data.val is not None),
+    "run.deterministic": ("run.device cuda", lambda run: run.device.type == "cuda"),
+    "run.cpu_accel": ("run.device cpu", lambda run: run.device.type == "cpu"),
+    "data.cache": ("text", lambda run: run.reads_text),
+    "data.cache_limit": ("data.cache", lambda run: bool(run.config.data.cache)),
+    "data.positions": ("attention", lambda run: not run.config.architecture.recurrent),
+    "data.doc_mask": (
+        "attention, or data.pack stateful",
+        lambda run: not run.config.architecture.recurrent or run.strategy.carries_state,
+    ),
+    "data.crop_offset": (
+        f"data.pack {', '.join(name for name, strategy in STRATEGIES.items() if strategy.has_offset)}",
+        lambda run: run.strategy.has_offset,
+    ),
 }
 """Settings that act with others alone: with what, and whether a run has it."""
 
@@ -332,8 +372,9 @@ def configure(
     notes += notes_on_time(settings)
     if config_before is None:
         # A file may list settings that cannot act in this run.
+        planned = _Planned(config, data, device, settings)
         given = (name for name, setting in settings.items() if name in _ACTS_WITH and ", line " not in setting.where)
-        idle = (name for name in given if not _ACTS_WITH[name][1](config, data))
+        idle = (name for name in given if not _ACTS_WITH[name][1](planned))
         notes += [f"{name} has no effect: it acts only with {_ACTS_WITH[name][0]}" for name in idle]
         notes += _notes_on_state(config)
     check_trackers(config.run.track)

@@ -24,6 +24,7 @@ from slmtok.cli.files import (
     text_files,
     writing,
 )
+from slmtok.cli.needed import NEVER
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
@@ -63,7 +64,7 @@ def _refuse_tokenizers(ctx: click.Context, param: click.Parameter, value: str) -
 @option("--on", metavar="TEXT|DATA", multiple=True, required=True,
         help="The text that was scored, or the packed data. Repeat for several texts.")  # fmt: skip
 @option("--top", metavar="N", type=INTEGER, default=10, help="How many strings the tables have.")
-@options_of(ReadOptions, into="read")
+@options_of(ReadOptions, into="read", needs={"domains": NEVER})
 @output_options(help="Write a page with the text coloured by bits.")
 def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, output: str | None, force: bool) -> Outcome:
     """Compare the losses of two models on a text, with different tokenizers if need be: which strings cost more bits.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.errors import error_dict, error_text
 from slmtok.cli.files import JSON, check_is_file, check_output, read_texts, refuse_missing, require_bytes, text_files
+from slmtok.cli.needed import NEVER
 from slmtok.cli.options import (
     command,
     explain,
@@ -65,7 +66,7 @@ def _instead_of(tokenizer: str, subject: str) -> str:
         help="Digests of slmtok count --doc-digests: count the documents of the text that are among them.")  # fmt: skip
 @option("--baselines", metavar="TRAIN", multiple=True,
         help="Training text: bits per byte of n-grams and compressors after it. Repeat for several.")  # fmt: skip
-@options_of(ReadOptions, into="read")
+@options_of(ReadOptions, into="read", needs={"domains": NEVER})
 @threads_option()
 @output_options(default="audit.json", help="The certificate.")
 def audit(

@@ -101,7 +101,8 @@ _HABITS: dict[str, Habit] = {
 @tokenizer_option(required=False, show_default="one trained on the text, with the pattern gpt2")
 @option("--rounds", metavar="N", type=INTEGER, default=5, help="Measurements of each tokenizer.")
 @threads_option("Threads of each tokenizer; 1 also pins it to one core, 0 means all.", default=1)
-@options_of(ReadOptions, into="read", only=("format", "text_key", "document", "max_bytes"))
+@options_of(ReadOptions, into="read", only=("format", "text_key", "document", "max_bytes"),
+            needs=dict.fromkeys(("format", "text_key", "document"), "--on TEXT"))  # fmt: skip
 def bench(
     against: str,
     on: tuple[str, ...],

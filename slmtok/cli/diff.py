@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slmtok.cli.files import are_counts, corpus_files, read_documents, require_bytes
+from slmtok.cli.files import are_counts, corpus_files, read_documents, refuse_reading, require_bytes
 from slmtok.cli.options import (
     INTEGER,
     argument,
@@ -31,8 +31,8 @@ MAX_LISTED_TOKENS = 12
         help="Compare the segmentation of this text, or of a counts file. Repeat for several.")  # fmt: skip
 @option("--expect-same", is_flag=True, help="Exit with status 3 unless both give the same ids.")
 @option("--top", metavar="N", type=INTEGER, default=50, help="Number of strings and tokens to list.")
-@options_of(ReadOptions, into="read")
-@threads_option()
+@options_of(ReadOptions, into="read", needs="--on TEXT")
+@threads_option(needs="--on TEXT")
 def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read: ReadOptions, threads: int) -> Outcome:
     """Compare two tokenizers of slmtok, tiktoken or Hugging Face.
 
@@ -46,6 +46,7 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     sources = corpus_files(on, read) if on else []
     text: Any = None
     if are_counts(sources):
+        refuse_reading(read)
         text = PretokenCounts.load(*sources)
     elif sources:
         text = ((document.text, document.domain) for document in read_documents(sources, read))

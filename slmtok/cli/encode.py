@@ -115,7 +115,7 @@ _HABITS: dict[str, Habit] = {
         help="Roles or spellings that the text may spell: they become special ids. all allows every one.")  # fmt: skip
 @option("--bos", is_flag=True, help="Put the special bos before each document.")
 @option("--eos", is_flag=True, help="Put the special eos after each document.")
-@options_of(ReadOptions, into="read", defaults={"format": "text"})
+@options_of(ReadOptions, into="read", skip=("domains",), defaults={"format": "text"})
 @threads_option()
 @output_options()
 def encode(

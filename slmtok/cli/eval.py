@@ -159,7 +159,7 @@ def _table(text: Text, found: Sequence[Metrics], by: str | None, domains: Sequen
         names = list(dict.fromkeys(name for one in found for name in one.by_class))
         rows.append(["bytes per token, by class of string"])
         rows.extend([name, *(_number(one.by_class.get(name)) for one in found)] for name in names)
-    if by == "domain":
+    if domains:
         rows.append(["bytes per token, by domain"])
         rows.extend([name, *(_number(one.by_domain[index]) for one in found)] for index, name in enumerate(domains))
     rows.append(["most variants"])

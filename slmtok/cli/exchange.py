@@ -44,7 +44,9 @@ _no_verify = option(
     is_flag=True,
     help="Compare nothing; the receipt records it. For machines without the other library.",
 )
-_read_options = options_of(ReadOptions, into="read", only=("format", "text_key", "document", "max_bytes"))
+_read_options = options_of(
+    ReadOptions, into="read", only=("format", "text_key", "document", "max_bytes"), needs="--verify-on TEXT"
+)
 
 
 def _target(value: str | None, arguments: Sequence[str]) -> str:

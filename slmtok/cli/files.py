@@ -291,9 +291,6 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     from slmtok.corpus import find
     from slmtok.corpus.reading import check_named_fields
 
-    if read.seed and read.sample is None:
-        fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
-        raise OptionError(fact, fix=("leave it out, or ", Setting("sample", "10%")), option="seed")
     if STDIO in corpus:
         note_terminal()
     try:
@@ -343,7 +340,7 @@ def counts_among(paths: Sequence[str]) -> list[str]:
     return [path for path in checked if kind_of_file(path) == COUNTS]
 
 
-def refuse_reading(options: CountOptions) -> None:
+def refuse_reading(options: ReadOptions) -> None:
     """Raises `OptionError` for an option of reading together with counts, whose text was read before."""
     from slmtok.options import ReadOptions, changed_options, option_specs
 
@@ -354,6 +351,8 @@ def refuse_reading(options: CountOptions) -> None:
             fix="leave it out",
             option=changed[0],
         )
+    if _is_given("memory"):
+        add_notes(["--memory has no effect on counts, whose text was read before"])
 
 
 def are_counts(paths: Sequence[str]) -> bool:

@@ -33,7 +33,8 @@ from slmtok.cli.corpus_notes import explain_too_small
 from slmtok.cli.fixes_by_files import explain_by_files
 from slmtok.cli.joined_corpora import explain_record
 from slmtok.cli.misread import read_arguments
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
+from slmtok.cli.needed import check_needs
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings, note
 from slmtok.cli.streams import kind_of_stream, refuse_stdout
 from slmtok.cli.validation_files import explain_validation
 from slmtok.errors import CorpusTooSmall, OptionError, OutputExists, SlmtokError
@@ -164,14 +165,24 @@ def complete_value(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 class Option(click.Option):
-    """A click option with a heading in `--help`; it is needed by a command without the word `needed_without`."""
+    """A click option with a heading in `--help`; it is needed by a command without the word `needed_without`.
+
+    needs: what it has no effect without, as one types it: `--on TEXT`, `--output-format hf|npy`, or the placeholder of
+    an argument; NEVER where it has no effect, and is taken because the options of `slmtok pack` are given again.
+    """
 
     def __init__(
-        self, *args: Any, panel: str = "Options", needed_without: str | None = None, **attributes: Any
+        self,
+        *args: Any,
+        panel: str = "Options",
+        needed_without: str | None = None,
+        needs: str | None = None,
+        **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.panel = panel
         self.needed_without = needed_without
+        self.needs = needs
 
 
 def option(*names: str, choices: Iterable[str] = (), **attributes: Any) -> Decorator:
@@ -266,6 +277,7 @@ class Command(click.Command):
             raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         self._refuse_empty_names(ctx)
         self._refuse_stdout(ctx)
+        idle = tuple(check_needs(ctx))
         assert self.callback is not None
         try:
             given = self.with_objects(given)
@@ -273,7 +285,10 @@ class Command(click.Command):
             outcome: Outcome = ctx.invoke(self.callback, **given)
             if outcome.code in (DONE, ANSWER_NO):
                 settings.written = self._written(ctx)
-            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
+            if outcome.warnings_shown and not settings.quiet:
+                for each in idle:
+                    note(each)
+            noted = (*idle, *ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
             explain(error, ctx)
@@ -409,10 +424,12 @@ def options_of(
     only: Collection[str] | None = None,
     required: Collection[str] = (),
     defaults: Mapping[str, Any] | None = None,
+    needs: str | Mapping[str, str] | None = None,
 ) -> Decorator:
     """One option for each field of an option class; the keyword `into` receives the instance.
 
-    `only`, `skip` and `required` name fields; `defaults` replaces their defaults.
+    `only`, `skip` and `required` name fields; `defaults` replaces their defaults; `needs` is that of all options, or of
+    some by name.
     """
     # Here, because `slm` uses this module without the option classes of slmtok.
     from slmtok.options import option_specs
@@ -423,6 +440,7 @@ def options_of(
         for name, kind, spec in reversed(specs):
             attributes = _attributes(name, kind, spec, (defaults or {}).get(name, spec.default))
             names = attributes.pop("names")
+            attributes["needs"] = needs.get(name) if isinstance(needs, Mapping) else needs
             function = option(*names, name, required=name in required, **attributes)(function)
         group = _Group(into, cls, [name for name, _, _ in specs])
         function.__option_groups__ = [*getattr(function, "__option_groups__", []), group]
@@ -510,17 +528,19 @@ def output_options(
 ) -> Decorator:
     """`--output` and `--force`; `help` and `attributes` are those of `--output`, `force` is the help of the other."""
     output = option("--output", "-o", **{"metavar": "FILE", "help": help, "panel": OUTPUT, **attributes})
-    replace = option("--force", is_flag=True, help=force, panel=OUTPUT)
+    has_file = not {"default", "required", "show_default"}.isdisjoint(attributes)
+    needs = None if has_file else f"--output {attributes.get('metavar', 'FILE')}"
+    replace = option("--force", is_flag=True, help=force, panel=OUTPUT, needs=needs)
     return lambda function: output(replace(function))
 
 
-def threads_option(help: str = "", *, default: int = 0) -> Decorator:
+def threads_option(help: str = "", *, default: int = 0, needs: str | None = None) -> Decorator:
     """`--threads` as a parameter of its own."""
     from slmtok.options import CountOptions, option_specs
 
     spec = next(spec for name, _, spec in option_specs(CountOptions) if name == "threads")
     names = ("--threads", *spec.aliases)
-    return option(*names, metavar=spec.metavar, type=INTEGER, default=default, help=help or spec.help)
+    return option(*names, metavar=spec.metavar, type=INTEGER, default=default, help=help or spec.help, needs=needs)
 
 
 # A tokenizer is named by its place, or by -t: both work in every command, and help shows one of them.

@@ -20,6 +20,7 @@ from slmtok.cli.files import (
     is_tokenizer,
     read_documents,
     refuse_missing,
+    refuse_reading,
     require_bytes,
     short_names,
     write_page,
@@ -61,8 +62,8 @@ SAMPLES_PER_DOMAIN = 2
 @option("--on", metavar="TEXT|COUNTS", multiple=True,
         help="Count the tokens of this text, and take samples of it. Repeat for several.")  # fmt: skip
 @option("--open", "opens", is_flag=True, panel=OUTPUT, help="Open the page in the browser.")
-@options_of(ReadOptions, into="read")
-@threads_option()
+@options_of(ReadOptions, into="read", needs="--on TEXT")
+@threads_option(needs="--on TEXT")
 @output_options(default="report.html")
 def report(
     names: tuple[str, ...],
@@ -170,6 +171,7 @@ def _measure(
 
     found = _Measured()
     if are_counts(sources):
+        refuse_reading(read)
         import numpy as np
 
         counts = PretokenCounts.load(*sources)

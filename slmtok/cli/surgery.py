@@ -340,7 +340,7 @@ def _counts_for(
     files = corpus_files(corpus, options)
     check_output(*outputs, inputs=files, force=True)
     if are_counts(files):
-        refuse_reading(replace(options, spill_dir=None))
+        refuse_reading(options)
         return PretokenCounts.load(*files)
     if isinstance(options, TrainOptions) and options.is_weighted:
         check_named(options, files)
@@ -387,7 +387,8 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 @option(
     "--keep", metavar="N", type=INTEGER, help="With --unused-on: remove the least used tokens until N ids are left."
 )
-@options_of(CountOptions, into="options", skip=("scheme", "pattern", "spill_dir"))
+@options_of(CountOptions, into="options", skip=("scheme", "pattern", "spill_dir", "domains"),
+            needs="--unused-on TEXT")  # fmt: skip
 @_mapped_output
 def prune(
     tokenizer: str,

@@ -57,6 +57,7 @@ from slmtok.cli.options import (
     dry_run_option,
     input_files,
     instead,
+    is_given,
     option,
     options_of,
     output_options,
@@ -230,6 +231,9 @@ class TrainJob:
                 option="explain",
             )
         has_counts = are_counts(files)
+        if has_counts and self.save_counts is not None:
+            fact = f"--save-counts {self.save_counts} together with counts, which are saved already"
+            raise OptionError(fact, limit="text", fix="leave --save-counts out", option="save_counts")
         if not has_counts and self.options.is_weighted:
             from slmtok.training.mixing import check_named
 
@@ -637,7 +641,11 @@ def reproduce(lock: str, corpus: str | None, counts: tuple[str, ...], options: C
         raise _folder_as_lock(lock)
     loaded = load_lock(lock)
     is_same_tool = loaded.tool == f"slmtok {__version__}"
-    warnings = () if is_same_tool else (f"the lock was written by {loaded.tool}, this is slmtok {__version__}",)
+    warnings: tuple[str, ...] = (
+        () if is_same_tool else (f"the lock was written by {loaded.tool}, this is slmtok {__version__}",)
+    )
+    if counts and is_given("memory"):
+        warnings += ("--memory has no effect with --counts, which need no text",)
     with Progress() as progress:
         difference = train_again(
             loaded, corpus=corpus, counts=counts, threads=options.threads, memory=options.memory, progress=progress

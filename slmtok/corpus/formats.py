@@ -233,6 +233,13 @@ def check_fields(
             fix=("leave ", Setting("separator"), " out"),
             option="separator",
         )
+    if options.skip_malformed and found and not any(entry.records or entry.name == "hugging_face" for entry in found):
+        raise OptionError(
+            (Setting("skip_malformed", True), " leaves out records, and the corpus has none"),
+            limit=", ".join(name for name in FORMAT_NAMES if FORMATS[name].records),
+            fix=("leave ", Setting("skip_malformed"), " out"),
+            option="skip_malformed",
+        )
     is_default = options.text_key == ReadOptions.text_key and options.text_template is None and not is_key_given
     if is_default or any(entry.records for entry in found):
         return

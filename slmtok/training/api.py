@@ -201,7 +201,7 @@ def require_text(counts: PretokenCounts) -> None:
 
 def check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
     """Raises `OptionError` for options of reading, which have no effect on counts."""
-    names = [*(one.name for one in fields(ReadOptions)), "pattern"]
+    names = [*(one.name for one in fields(ReadOptions)), "pattern", "memory"]
     for name in changed_options(options, names):
         pattern = counts.native.pattern
         has = f" with pattern {pattern.name or pattern.regex!r}" if name == "pattern" else ""

@@ -29,6 +29,7 @@ from slmtok.errors import (
     OptionError,
     RequiredToken,
     RequiredTooMany,
+    Setting,
     SlmtokError,
     UnknownName,
     UnsupportedVersion,
@@ -228,6 +229,12 @@ def reproduce(
     corpus: the folder of the paths in the lock; None is the place that the lock records. Raises `MissingInput` where
     there is neither, and what reading and training raise.
     """
+    if counts and corpus is not None:
+        raise OptionError(
+            (Setting("corpus", os.fspath(corpus)), " has no effect with ", Setting("counts"), ", which need no text"),
+            fix=("leave ", Setting("corpus"), " or ", Setting("counts"), " out"),
+            option="corpus",
+        )
     if counts:
         _refuse_texts(lock, [os.fspath(path) for path in counts])
         found = PretokenCounts.load(*counts)

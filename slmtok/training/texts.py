@@ -152,7 +152,7 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
 
 _FIELDS = ("text_key", "text_template")
 """Options that name fields of records in files."""
-_OF_FILES = (*_FIELDS, "format", "encoding", "document", "exclude")
+_OF_FILES = (*_FIELDS, "format", "encoding", "document", "exclude", "skip_malformed")
 """Options that say how files are read."""
 
 

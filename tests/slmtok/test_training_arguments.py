@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -185,3 +187,19 @@ def test_names_and_other_regexes_are_accepted() -> None:
         assert parse_pattern(name).name == name
     for regex in ("(?:abc)", r"\w+|\W", "x|y", "[a-z]+"):
         assert parse_pattern(regex).regex == Pattern(regex).regex == regex
+
+
+def test_an_option_without_effect_is_refused_by_the_functions_too(tmp_path: Path) -> None:
+    texts = slmtok.Texts(["a fox saw a fox. " * 20])
+    counts = slmtok.count(texts)
+    text = tmp_path / "a.txt"
+    text.write_text("a fox saw a fox. " * 20)
+    for call, fact in [
+        (lambda: slmtok.count(text, seed=3), "seed=3 has no effect without sample"),
+        (lambda: slmtok.count(text, skip_malformed=True), "skip_malformed=True leaves out records"),
+        (lambda: slmtok.count(texts, skip_malformed=True), "skip_malformed=True says how files are read"),
+        (lambda: slmtok.train(counts, vocab_size=280, memory="1GB"), "memory='1GB' has no effect on counts"),
+        (lambda: slmtok.train(texts, scheme="byte", min_count=3), "min_count=3 has no effect with scheme byte"),
+    ]:
+        with pytest.raises(errors.OptionError, match=re.escape(fact)):
+            call()

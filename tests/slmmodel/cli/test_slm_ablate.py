@@ -567,7 +567,8 @@ def test_runs_of_other_settings_are_not_taken(inputs: Path, finished: Path, tmp_
     ],
 )
 def test_axes(axis: str, values: str, names: list[str], inputs: Path, slm) -> None:
-    text = ["--text", inputs / "text.txt", "--separator", "\\n\\n", "--val", "hash:20%", "--vocab", 320]
+    text = ["--text", inputs / "text.txt", "--separator", "\\n\\n", "--val", "hash:20%"]
+    text += ["--vocab", 320] if axis != "--vocabs" else []
     command = [
         "ablate",
         axis,

@@ -422,7 +422,7 @@ def test_overlap_and_words_see_each_stage(text_run, staged, monkeypatch):
 
 
 def test_below_and_stdout_of_exposure_are_refused(slm, run):
-    assert "--below has no effect without --exposure" in slm("eval", run, "--below", 5, code=2).err
+    assert "--below 5 has no effect without --exposure FILE" in slm("eval", run, "--below", 5, code=2).err
     assert "fix:   --exposure dead.json" in slm("eval", run, "--exposure", "-", code=2).err
 
 

@@ -7,9 +7,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
+from click.core import ParameterSource
 
 from slmtok.cli import APP, COMMANDS
+from slmtok.cli.needed import NEVER, check_needs, needed_param
+from slmtok.errors import OptionError
 
 
 def test_help_lists_every_command(slmtok):
@@ -262,3 +266,53 @@ def test_help_without_docstrings() -> None:
     line = [sys.executable, "-OO", "-m", "slmtok", "train", "--help"]
     shown = subprocess.run(line, capture_output=True, text=True, check=True).stdout
     assert "Train a tokenizer on text, or on counts of text." in shown
+
+
+def options_with_needs(app):
+    """(command, option) of each option that needs another."""
+    commands = map(app.command, app.commands)
+    params = ((command, param) for command in commands for param in command.params)
+    return [(command, param) for command, param in params if getattr(param, "needs", None) not in (None, NEVER)]
+
+
+@pytest.mark.parametrize(
+    ("command", "param"), options_with_needs(APP), ids=lambda each: getattr(each, "name", None) or str(each)
+)
+def test_an_option_without_what_it_needs_is_never_ignored_silently(command, param):
+    context = click.Context(command, info_name=command.name)
+    flag, value = param.opts[0], [] if param.is_flag else ["7"]
+    context.meta["arguments"] = [flag, *value]
+    context.set_parameter_source(param.name, ParameterSource.COMMANDLINE)
+    fact = f"{' '.join([flag, *value])} has no effect without {param.needs}"
+    try:
+        assert [*check_needs(context)] == [fact]
+        assert param.name in ("force", "memory", "threads")
+    except OptionError as error:
+        assert (error.fact, error.fields["option"]) == (fact, param.name)
+        assert str(error.fix) == f"leave {flag} out, or add {param.needs}"
+    needed, word = needed_param(param.needs, command), param.needs.partition(" ")[2]
+    context.params[needed.name] = "x" if not word or word.isupper() else word.partition("|")[0]
+    assert not [*check_needs(context)]
+
+
+def test_the_fix_names_the_text_by_the_option_that_is_missing(slmtok):
+    Path("a.txt").write_text("a fox saw a fox. " * 50)
+    for name, size in {"a": 280, "b": 275}.items():
+        slmtok("train", "a.txt", "--vocab", str(size), "--allow-smaller", "-o", f"{name}.json")
+    ran = slmtok("report", "a.json", "a.txt", "--max-docs", "1")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --max-docs 1 has no effect without --on TEXT\n  where: slmtok report\n"
+        "  fix:   leave --max-docs out, or slmtok report a.json --max-docs 1 --on a.txt\n",
+    )
+    ran = slmtok("diff", "a.json", "b.json", "--threads", "1")
+    assert (ran.code, ran.err) == (0, "note: --threads 1 has no effect without --on TEXT\n")
+    ran = slmtok("audit", "a.json", "--on", "a.txt", "--domain", "a=a*")
+    assert ran.code == 0 and "note: --domain 'a=a*' has no effect on slmtok audit\n" in ran.err
+    for line in (
+        ["prune", "a.json", "--ids", "a.txt", "-o", "c.json"],
+        ["export", "a.json", "--output-format=hf", "-o", "c"],
+    ):
+        assert "--max-bytes 5 has no effect without --" in slmtok(*line, "--max-bytes", "5").err
+    for words in (["--format", "text"], ["--document", "line"], ["--text-key", "body"]):
+        assert f"{words[0]} {words[1]} has no effect without --on TEXT" in slmtok("bench", *words).err

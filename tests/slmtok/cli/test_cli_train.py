@@ -21,7 +21,7 @@ def test_every_option_reaches_the_training(slmtok, corpus):
     line = (
         "--vocab 500 --pattern gpt2 --tie-break bytes-greatest --min-count 3 --max-token-bytes 12 --max-token-chars 9 "
         "--forbid-regex th --special user=<|user|> --special bos=<b> --document line --max-bytes 40kB "
-        "--max-doc-chars 100 --threads 2 --format text --skip-malformed -o a.json"
+        "--max-doc-chars 100 --threads 2 --format text -o a.json"
     )
     ran = slmtok("train", corpus, *line.split())
     assert ran.code == 0, ran.err
@@ -40,7 +40,6 @@ def test_every_option_reaches_the_training(slmtok, corpus):
         max_bytes=40_000,
         max_doc_chars=100,
         format="text",
-        skip_malformed=True,
     )
     assert tok == expected
     assert tok.specials["user"] == 6 and tok.specials.text("bos") == "<b>"

@@ -236,7 +236,7 @@ FIXES |= {
     "decode small.json -t tok.json": (2, "small.json is a tokenizer file of slmtok, not ids\n"),
     "train a.txt --vocab 280 --save-counts x -o x": (2, "fix:   name another --save-counts\n"),
     "train a.txt --vocab 280 --save-counts a.txt --force -o x": (2, "fix:   name another --save-counts\n"),
-    "count a.txt --seed 4 -o x": (2, "fix:   leave it out, or --sample 10%\n"),
+    "count a.txt --seed 4 -o x": (2, "fix:   leave it out, or --sample 0.1\n"),
     "count docs.jsonl --text-template {title}:{text} -o x": (
         1,
         "fix:   --text-template '{text}' if no record has 'title', else --skip-malformed ",
@@ -431,3 +431,38 @@ def test_an_address_is_fetched_to_a_name_not_in_use(slmtok, refused, here, serve
     assert (ran.returncode == 0) == (here / "a-2.txt").exists() == served
     assert (here / "a.txt").read_bytes() == before
     assert not served or slmtok(*train.split()[1:]).code == 0
+
+
+def test_reading_options_beside_counts_are_refused_and_memory_is_noted(slmtok):
+    Path("a.txt").write_text("a fox saw a fox. " * 50)
+    slmtok("count", "a.txt", "-o", "all.counts")
+    slmtok("train", "all.counts", "--vocab", "275", "--allow-smaller", "-o", "a.json")
+    for line in (["report", "a.json"], ["diff", "a.json", "a.json"]):
+        ran = slmtok(*line, "--on", "all.counts", "--max-docs", "3")
+        assert ran.code == 2 and "error: --max-docs 3 has no effect on counts, whose text was read before\n" in ran.err
+    ran = slmtok("train", "all.counts", "--vocab", "275", "--allow-smaller", "-o", "b.json", "--memory", "100MB")
+    assert ran.code == 0 and "note: --memory has no effect on counts" in ran.err
+    ran = slmtok("train", "all.counts", "--vocab", "275", "-o", "c.json", "--save-counts", "c.counts")
+    assert ran.code == 2 and "  fix:   leave --save-counts out\n" in ran.err
+    ran = slmtok("reproduce", "a.lock", "--counts", "all.counts", "--corpus", ".")
+    assert ran.code == 2 and "error: --corpus . has no effect with --counts, which need no text\n" in ran.err
+    ran = slmtok("reproduce", "a.lock", "--counts", "all.counts", "--memory", "1GB")
+    assert ran.code == 0 and "note: --memory has no effect with --counts" in ran.err
+
+
+def test_options_of_other_schemes_formats_and_kinds_are_refused(slmtok):
+    Path("a.txt").write_text("a fox saw a fox. " * 50)
+    slmtok("train", "a.txt", "--vocab", "275", "--allow-smaller", "-o", "a.json")
+    for words in ("--min-count 3", "--max-token-bytes 8", "--max-token-chars 4", "--forbid-regex x", "--tie-break hf"):
+        ran = slmtok("train", "a.txt", "--scheme", "byte", "-o", "b.json", *words.split())
+        assert ran.code == 2 and f"error: {words} has no effect with scheme byte, which learns nothing\n" in ran.err
+        assert f"  fix:   leave {words.split()[0]} out\n" in ran.err
+    ran = slmtok("train", "a.txt", "--vocab", "275", "-o", "b.json", "--skip-malformed")
+    assert ran.code == 2 and "error: --skip-malformed leaves out records, and the corpus has none\n" in ran.err
+    pack = ["pack", "a.txt", "-t", "a.json", "-o", "data", "--val", "none"]
+    for words in ("--shard-tokens 900", "--domain a=a*"):
+        ran = slmtok(*pack, "--output-format", "npy", *words.split())
+        assert ran.code == 2 and f"error: {words.split()[0]} has no effect with output format npy\n" in ran.err
+    ran = slmtok("encode", "a.txt", "-t", "a.json", "--domain", "a=a*")
+    assert ran.code == 2 and "unknown option '--domain'" in ran.err
+    assert "bytes per token, by domain" in slmtok("eval", "a.json", "--on", "a.txt", "--domain", "a=a*").out
