@@ -81,8 +81,9 @@ RESULTS = (
     *("slmmodel.models.protocol", "slmmodel.sampling", "slmmodel.training.status"),
 )
 """Modules of the results of public calls."""
-NOT_RESULTS = {"slmtok.options.Options", "slmtok.options.OptionSpec", "slmmodel.sampling.StepContext"}
-NOT_RESULTS |= {"slmmodel.training.status.DrawnLines"}
+NOT_RESULTS = {"slmtok.options.Options", "slmtok.options.OptionSpec", "slmmodel.sampling.StepContext"} | {
+    "slmmodel.training.status.DrawnLines"
+}
 
 
 def test_results_name_the_attribute_that_an_index_means() -> None:
