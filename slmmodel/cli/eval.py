@@ -44,14 +44,20 @@ from slmmodel.cli.recorded import (
     steps_trained,
     training_data,
 )
-from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
+from slmmodel.cli.result_files import (
+    check_result,
+    load_certificate,
+    proof,
+    to_envelope,
+    write_measured,
+    write_result,
+)
 from slmmodel.cli.run_argument import of_tokenizer, on_texts, run_argument_of, run_here
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmmodel.run_entries import EVALUATIONS
-from slmtok import atomic
 from slmtok.cli.arguments import is_text_file, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS
 from slmtok.cli.files import JSON, SAFETENSORS, names_tokenizer
@@ -197,12 +203,13 @@ def eval(
     result["baselines"] = _score_baselines_or_note(folder, source) if with_baselines else None
     if breakdown:
         result["breakdown"] = _breakdown(folder, source, found.scores)
-    written = {"certificate": write_certificate(folder, result, name, certificate, step=of_step)}
+    written = {}
     if losses is not None:
-        atomic.write(Path(losses), found.losses(), force=True)
+        write_measured(losses, found.losses(), force=force)
         written["losses"] = losses
+    written["certificate"] = write_certificate(folder, result, name, certificate, step=of_step, force=force)
     if exposure is not None and met is not None:
-        result["exposure"] = _measure_exposure(folder, met, found.scores, scoring["step"], below, Path(exposure))
+        result["exposure"] = _measure_exposure(folder, met, found.scores, scoring["step"], below, exposure, force=force)
         written["exposure"] = exposure
     result["written"] = written
     return Outcome(result, lambda: _show(result, source_name(folder) if on is None else "stdin" if on == STDIN else on))
@@ -427,14 +434,20 @@ def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scorin
 
 
 def write_certificate(
-    run: RunFolder, result: dict[str, Any], data: str = "", path: str | None = None, *, step: int | None = None
+    run: RunFolder,
+    result: dict[str, Any],
+    data: str = "",
+    path: str | None = None,
+    *,
+    step: int | None = None,
+    force: bool = False,
 ) -> str:
     """Writes a certificate atomically; gives its path, by default `RUN/eval/DATA-SPLIT.json`.
 
     step: that of a checkpoint before the end of the run, which has a file of its own.
     """
     name = certificate_name(data, result["documents"]["split"], step)
-    return write_result(run, name, to_envelope(result).to_bytes(), path, option="--certificate")
+    return write_result(run, name, to_envelope(result).to_bytes(), path, option="--certificate", force=force)
 
 
 def certificate_name(data: str, split: str | None, step: int | None) -> str:
@@ -510,7 +523,7 @@ def _trained_on(run: RunFolder, tokenizer: str | None, exposure: str | None) -> 
 
 
 def _measure_exposure(
-    run: RunFolder, met: RunData, scores: Scores, step: int | None, below: int, path: Path
+    run: RunFolder, met: RunData, scores: Scores, step: int | None, below: int, output: str, *, force: bool
 ) -> dict[str, Any]:
     """Writes the rare ids with the values of all ids; gives the tables of the report."""
     from slmmodel.data.source import blocks_of
@@ -528,7 +541,7 @@ def _measure_exposure(
     rare = found.rare(vocab, below).tolist()
     by_id = {name: getattr(found, name).tolist() for name in found._fields}
     content = {"ids": rare, "below": below, "fingerprint": vocab.fingerprint, "by_id": by_id}
-    atomic.write(path, (json.dumps(content) + "\n").encode(), force=True)
+    write_measured(output, (json.dumps(content) + "\n").encode(), force=force)
     text = None if run.tokenizer is None else Text(run.tokenizer, vocab)
     rows = [
         {**found.row(id), "token": None if text is None else escape_token(text.data([id]))} for id in rare[:N_RAREST]

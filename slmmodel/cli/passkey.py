@@ -50,6 +50,8 @@ MAX_BATCH_IDS = 1 << 16
 """Ids of prompts that are read at once."""
 SHADES = " ░▒▓█"
 IDS_PER_K = 1024
+MAX_LENGTH = 1 << 24
+"""Ids of a passkey task, whose filler is in memory."""
 MAX_DIGITS = 9
 
 
@@ -58,7 +60,10 @@ def _lengths(text: str) -> tuple[int, ...]:
     found = [re.fullmatch(r"(\d+)([kK]?)", part.strip()) for part in text.split(",")]
     if not all(found):
         raise ValueError
-    return tuple(int(match[1]) * (IDS_PER_K if match[2] else 1) for match in found if match)
+    lengths = tuple(int(match[1]) * (IDS_PER_K if match[2] else 1) for match in found if match)
+    if max(lengths) > MAX_LENGTH:
+        raise AmbiguousError(f"takes lengths up to {MAX_LENGTH:,} ids, not {max(lengths):,}", [str(MAX_LENGTH)])
+    return lengths
 
 
 def _depths(text: str) -> tuple[float, ...]:
@@ -133,7 +138,7 @@ def passkey(
     check_in_place(context.run.handle)
     if check is not None and stated is not None:
         return _checked(check, stated, result)
-    written = {"result": save(context.run, PASSKEY, result, output=output, name=name)}
+    written = {"result": save(context.run, PASSKEY, result, output=output, force=force, name=name)}
     if plot is not None:
         draw_heat_map(result, plot, force=force)
         written["plot"] = plot
@@ -154,6 +159,7 @@ def _check_tasks(
     maker, key = TaskMaker(text, opening, template, digits=digits, max_new=sizes["max_new"]), "9" * digits
     _check_task(run, config_from_dict(run.config["model"]), maker.least(key), lengths or ())
     _check_samples(samples, digits)
+    _check_lengths(config_from_dict(run.config["model"]), lengths or ())
     if lengths:
         maker.make(min(lengths), 0.0, key)
 
@@ -170,6 +176,17 @@ def _check_task(run: RunFolder, config: ModelConfig, least: int, lengths: Sequen
             where=f"model.arch {config.arch}, whose positions end at seq_len",
             limit=f"{least:,} ids without any filler",
             fix=f"{longer}, or shorter sentences with --template FILE",
+        )
+
+
+def _check_lengths(config: ModelConfig, lengths: Sequence[int]) -> None:
+    """Raises `InvalidInput` for a length in ids that a model with a context limit cannot read."""
+    if lengths and max(lengths) > config.max_context:
+        raise InvalidInput(
+            f"a length of {max(lengths):,} ids is beyond the context of the model",
+            where=f"model.arch {config.arch}, whose positions end at seq_len",
+            limit=f"seq_len {config.seq_len:,}; infini and recurrent models have no such limit",
+            fix=f"--lengths {config.seq_len}",
         )
 
 
@@ -233,8 +250,7 @@ def measure(
     warnings = () if lengths else _notes_on_half(trained, least)
     lengths = sorted(set(lengths or (trained, trained if warnings else trained // 2)))
     depths, counts = sorted(set(depths)), {"samples": samples, "digits": digits, "seed": seed, "max_new": max_new}
-    for length in lengths:
-        retrieval.check_context(model, length)
+    _check_lengths(model.config, lengths)
     cells, pairs = [], [(length, depth) for length in lengths for depth in depths]
     if not recomputes:
         _check_max_new(max_new, max(needed_ids(maker, length, depth / 100, samples, seed) for length, depth in pairs))

@@ -130,7 +130,7 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
         if "threads" not in stated["settings"]:
             del result["settings"]["threads"]
         return checked(check, stated, result)
-    written = save(context.run, PROBE, result, output=output)
+    written = save(context.run, PROBE, result, output=output, force=force)
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written))
 
 

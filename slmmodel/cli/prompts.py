@@ -138,7 +138,7 @@ def prompts(
     check_in_place(context.run.handle)
     if check is not None and stated is not None:
         return checked(check, stated, result)
-    written = save(context.run, PROMPT_SHEET, result, output=output)
+    written = save(context.run, PROMPT_SHEET, result, output=output, force=force)
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written), warnings=warnings)
 
 

@@ -6,6 +6,7 @@ Certificates of `slm eval` (docs/formats/certificate.md), and results of `slm pa
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import product
@@ -23,7 +24,8 @@ from slmtok import atomic, schema
 from slmtok.atomic import check_outputs
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
 from slmtok.envelope import BASELINES, Envelope, load_payload
-from slmtok.errors import SlmtokError
+from slmtok.errors import OutputExists, SlmtokError
+from slmtok.files import free_name
 from slmtok.json_files import corrupt
 from slmtok.strict_json import FaultError
 
@@ -216,26 +218,36 @@ def identity(context: RunContext, step: int | None) -> dict[str, Any]:
     return {"path": str(context.run.path), "model": model, "tokenizer": context.vocab.fingerprint}
 
 
-def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | None, name: str | None = None) -> str:
+def save(
+    run: RunFolder,
+    kind: str,
+    result: Mapping[str, Any],
+    *,
+    output: str | None,
+    force: bool,
+    name: str | None = None,
+) -> str:
     """Writes a result with entries `model` and `tokenizer` to `output`, or into the folder of the run, replacing an
     earlier one; gives the path. The `path` of the result stays outside. Raises as `write_result`."""
     inputs = {"weights": result["model"]["weights"], "tokenizer": result["tokenizer"]}
     payload = {name: value for name, value in result.items() if name != "path"}
     data = envelope_of(kind, inputs, payload).to_bytes()
-    return write_result(run, name or f"{kind}.json", data, output, option="-o")
+    return write_result(run, name or f"{kind}.json", data, output, option="-o", force=force)
 
 
-def write_result(run: RunFolder, name: str, data: bytes, output: str | None, *, option: str) -> str:
+def write_result(
+    run: RunFolder, name: str, data: bytes, output: str | None, *, option: str, force: bool = False
+) -> str:
     """Writes a result to `output`, or into the folder of the run; gives its path. A note says that another one was
     there.
 
-    option: the one that names another file. Raises `Unreadable` where another folder was put in the place of the run
-    since it was opened.
+    option: the one that names another file. Raises as `write_measured`, and `Unreadable` where another folder was put
+    in the place of the run since it was opened.
     """
     # A run that was put in its place meanwhile has other weights.
     check_in_place(run.handle)
     if output is not None:
-        atomic.write(Path(output), data, force=True)
+        write_measured(output, data, force=force)
         return output
     target = run.path / EVALUATIONS / name
     atomic.remove_stale(target)
@@ -252,6 +264,25 @@ def write_result(run: RunFolder, name: str, data: bytes, output: str | None, *, 
     if earlier is not None and not settings().quiet and not _adds_to(data, earlier):
         note(f"{target} had another result{_of_other(data, earlier)}, which is replaced; {option} FILE keeps both")
     return str(target)
+
+
+def write_measured(output: str, data: bytes, *, force: bool) -> None:
+    """Writes what was measured to a file that was named.
+
+    Raises `OutputExists` for one that came into being since, without `force`; the result, which may have taken hours,
+    is then written beside it.
+    """
+    try:
+        atomic.write(output, data, force=force)
+    except OutputExists as error:
+        beside = free_name(output)
+        atomic.write(beside, data)
+        raise OutputExists(
+            f"output {output!r} came into being while this was measured",
+            limit=f"the result is in {beside!r}",
+            fix=f"{shlex.join(['mv', beside, output])} replaces it",
+            path=output,
+        ) from error
 
 
 def _earlier_result(path: Path, handle: FolderHandle | None) -> bytes | None:

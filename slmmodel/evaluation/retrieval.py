@@ -105,14 +105,3 @@ def ignore_memory(model: Model) -> None:
             limit="infini, with model.memory linear or delta",
             fix="leave out --ignore-memory",
         )
-
-
-def check_context(model: Model, length: int) -> None:
-    """Raises `InvalidInput` for a length in ids that a model with a context limit cannot read."""
-    if length > model.config.max_context:
-        raise InvalidInput(
-            f"a length of {length:,} ids is beyond the context of the model",
-            where=f"model.arch {model.config.arch}, whose positions end at seq_len",
-            limit=f"seq_len {model.config.seq_len:,}; infini and recurrent models have no such limit",
-            fix=f"--lengths {model.config.seq_len}",
-        )

@@ -22,6 +22,7 @@ import slmtok
 from slmmodel import app
 from slmmodel.data import open_data
 from slmmodel.errors import MissingInput
+from slmtok import atomic
 from slmtok.shards import pack
 
 
@@ -235,3 +236,29 @@ def test_a_shard_that_was_cut_off(slm, here: Path) -> None:
     assert commands(shlex.split(fix)[1:]) == 0
     assert Path("cut/train-00000.bin").read_bytes() == before
     slm(*line.split(), *TRAIN, code=0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "eval run --no-baselines --certificate out",
+        "eval run --no-baselines --losses out",
+        "eval run --no-baselines --exposure out",
+    ],
+)
+def test_a_file_that_came_into_being_meanwhile_is_kept(slm, here: Path, monkeypatch, line: str) -> None:
+    """So is the result, which may have taken hours."""
+    write = atomic.write
+
+    def beside_another(target, data, *, force=False) -> None:
+        Path("out").exists() or Path("out").write_text("notes")
+        write(target, data, force=force)
+
+    monkeypatch.setattr(atomic, "write", beside_another)
+    error = slm(*line.split(), "--device", "cpu", "-q", code=1).err
+    assert "error: output 'out' came into being while this was measured\n" in error
+    assert "limit: the result is in 'out-2'\n" in error and Path("out").read_text() == "notes"
+    assert fix_in(error) == "mv out-2 out replaces it" and Path("out-2").stat().st_size > 100
+    Path("out").unlink()
+    slm(*line.split(), "--device", "cpu", "-q", "--force", code=0)
+    assert Path("out").stat().st_size > 100

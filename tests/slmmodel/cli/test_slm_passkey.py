@@ -468,3 +468,16 @@ def test_minimal_pairs(folder, slm):
     ]:
         Path("p.jsonl").write_text(content)
         assert says in slm("pairs", folder / "run", "p.jsonl", code=1).err
+
+
+@pytest.mark.parametrize("length", ["16777216", "9" * 30])
+def test_no_filler_is_made_for_a_length_that_cannot_be(folder: Path, monkeypatch, capsys, length: str) -> None:
+    """It was made before the length was compared with the context of the model, in gigabytes of memory."""
+    from slmmodel.cli import main
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(TaskMaker, "make", None)
+    assert main(["passkey", "run", "--lengths", length]) in (1, 2)
+    error = capsys.readouterr().err
+    fact = "--lengths takes lengths up to 16,777,216 ids" if length[0] == "9" else "is beyond the context of the model"
+    assert fact in error
