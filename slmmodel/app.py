@@ -213,7 +213,7 @@ class TextRun:
 
         call = {"prompt": "generate", "text": "score"}[name]
         if isinstance(text, str):
-            warn_of_file_names([text], lambda _: self._of_file(call, text, options))
+            warn_of_file_names([text], lambda: self._of_file(call, text, options))
         else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
             of_ids = f"{load}.{call}({', '.join(['each', *options])})"

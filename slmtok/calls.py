@@ -110,11 +110,16 @@ def warn_caller(message: str) -> None:
     warnings.warn(message, stacklevel=level)
 
 
-def warn_of_file_names(texts: Sequence[object], call: Callable[[str], str]) -> None:
-    """Warns where each of the first texts is the name of a file; `call`, of their list, is what takes their text."""
+def warn_of_file_names(texts: Sequence[object], call: Callable[[], str] | None = None) -> None:
+    """Warns where each of the first texts is the name of a file; `call` takes the text in it.
+
+    Without a call the warning has the texts, which any call takes in the place of the names: adapters and other
+    libraries may have passed them on.
+    """
     if texts and all(map(is_file_name, texts[:MAX_NAMES])):
-        fix = call(short_text(texts, "paths"))
-        warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; of the text in it: {fix}")
+        read = f"[open(path, encoding='utf-8').read() for path in {short_text(texts, 'paths')}]"
+        fix = f"of the text in it: {call()}" if call else f"give the text in it: {read}"
+        warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; {fix}")
 
 
 def warn_if_used_up(texts: object, n_read: int) -> None:
