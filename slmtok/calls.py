@@ -253,6 +253,9 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
         call = call_text("tok.encode_batch", [text], {**kept, **unknown})
         others = [each for each in taken if each not in kept]
         return f"{call}[0]" + ".tolist()" * (name == "encode_list") + f", without {', '.join(others)}" * bool(others)
+    if name == "as_hf" and {*unknown} <= {*AS_HF, *BOTH_AS_HF}:
+        made = call_text("slmtok.compat.as_hf", args if args or "tokenizer" in taken else [Expression("tok")], taken)
+        return f"hf = {made}; {call_text('hf', [Expression('text')], hf_options(unknown, several=False))}"
     if owner == "Ragged" and name in ("pad", "to_torch"):
         return _padded_as_hf(unknown, "pt" if name == "to_torch" else "np")
     size, value = getattr(args[0], "n_vocab", None) if args else None, unknown.get("vocab_size")
