@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torch import nn
 
 from slmmodel.config import OptimConfig
-from slmmodel.errors import Argument, unknown_name
+from slmmodel.errors import Argument, WrongType, unknown_name
 from slmmodel.optim import muon, schedules
 from slmmodel.optim.optimizer import Optimizer, build_adamw, clip
 from slmmodel.optim.schedules import resolve
@@ -28,6 +28,15 @@ def check(config: OptimConfig) -> None:
 
 
 def build(model: nn.Module, config: OptimConfig) -> Optimizer:
-    """The optimizer that `config.name` names, over all trainable parameters. Raises what `check` raises."""
+    """The optimizer that `config.name` names, over all trainable parameters.
+
+    Raises `WrongType` for arguments of other types, and what `check` raises.
+    """
+    if not isinstance(model, nn.Module):
+        limit = "a torch.nn.Module, whose parameters it groups by name"
+        raise WrongType(f"model is of type {type(model).__name__}", limit=limit, fix="build(model, config)")
+    if not isinstance(config, OptimConfig):
+        fix = "build(model, OptimConfig(name='adamw')), with OptimConfig of slmmodel.config"
+        raise WrongType(f"config is of type {type(config).__name__}", limit="an OptimConfig", fix=fix)
     check(config)
     return OPTIMIZERS[config.name](model, config)
