@@ -32,6 +32,7 @@ from slmmodel.generation import generate as generate_rows
 from slmmodel.sampling import SamplingOptions
 from slmtok.compat import as_hf
 from slmtok.shards import open_shards
+from slmtok.shards.packing import Packed
 
 torch = pytest.importorskip("torch")
 SETTINGS = {"model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}}
@@ -452,6 +453,10 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("app.train(ShardDataset('data', seq_len=8))", "data='data'"),
         ("app.train(torch.utils.data.DataLoader(ShardDataset('data', seq_len=8)))", "data='data'"),
         ("app.train(open_source('data'))", "data='data'"),
+        ("app.train(Packed(Path('data'), 'shards', [], {}))", "data='data'"),
+        ("app.train([Packed(Path('data'), 'shards', [], {})])", "data[0]='data'"),
+        ("app.load('run').evaluate(Packed(Path('data'), 'shards', [], {}))", "data='data'"),
+        ("app.train(3)", "data=PATH"),
         ("app.train(open_shards('data'), tokenizer=tok)", "data='data'"),
         ("app.load('run').evaluate(ShardDataset('data', seq_len=8))", "data='data'"),
         ("slmmodel.train(open_source('data'))", "data='data'"),
@@ -491,7 +496,7 @@ SCHEDULES = "wsd, cosine, linear or const"
 )
 def test_what_was_given_is_in_the_fix(inside: Path, call: str, fix: str) -> None:
     names = {**globals(), "tok": slmtok.load("data"), "MODEL": slmmodel.load("run").model}
-    names |= {"as_hf": as_hf, "generate": generate_rows, "open_shards": open_shards}
+    names |= {"as_hf": as_hf, "generate": generate_rows, "open_shards": open_shards, "Packed": Packed}
     before = sorted(inside.iterdir())
     assert fix_of(lambda: eval(call, names)).startswith(fix)
     assert sorted(inside.iterdir()) == before
