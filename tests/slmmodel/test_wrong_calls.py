@@ -194,7 +194,7 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
     for name in ("bpb", "loss", "perplexity"):
         with pytest.raises(AttributeError, match=r"scores\.(bpb_total|nats)"):
             getattr(scores, name)
-    with pytest.raises(AttributeError, match=r"slmmodel.load\(path\) opens a run"):
+    with pytest.raises(AttributeError, match=r"slmmodel.load\('run'\), or slmmodel.app.load"):
         slmmodel.from_pretrained  # noqa: B018
 
 
