@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -17,6 +18,7 @@ from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant, path_of
 from slmmodel.decoding_options import (
     MAX_NEW_TOKENS,
+    SamplingOptions,
     check_options,
     for_each,
     opening_ids,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @explains_indexing
-@explains_calls
+@partial(explains_calls, options=SamplingOptions)
 @dataclass(frozen=True)
 class TextRun:
     """A run with its tokenizer."""
