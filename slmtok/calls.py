@@ -590,7 +590,7 @@ def meant_option(
         return None, None
     is_odd = isinstance(value, type) or (isinstance(value, bool) and not isinstance(options[meant], bool))
     if is_odd and (meant in EXAMPLES or options[meant] is not None):
-        return meant, f"{meant}={EXAMPLES.get(meant, '...')}"
+        return meant, f"{meant}={EXAMPLES[meant]}" if meant in EXAMPLES else None
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
     return meant, (Setting(meant, int(str(value)) if is_number else value),)
 

@@ -67,6 +67,7 @@ def fix_of(call) -> str | None:
             lambda tok: slmtok.compat.as_hf(tok, pad="eos", truncation=True, max_length=128),
             "hf = slmtok.compat.as_hf(tok, pad='eos'); hf(text, truncation=True, max_length=128)",
         ),
+        (lambda tok: slmtok.compat.as_hf(tok, trunc=True), "as_hf(tok), without trunc"),
         (lambda tok: slmtok.compat.as_hf(padding=True), "hf = slmtok.compat.as_hf(tok); hf(text, padding=True)"),
         (
             lambda tok: slmtok.compat.as_hf(tok)("a", pad="eos"),
