@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -17,6 +18,7 @@ from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument
 from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant, path_of
 from slmmodel.decoding_options import (
     MAX_NEW_TOKENS,
+    SamplingOptions,
     check_options,
     for_each,
     opening_ids,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @explains_indexing
-@explains_calls
+@partial(explains_calls, options=SamplingOptions)
 @dataclass(frozen=True)
 class TextRun:
     """A run with its tokenizer."""
@@ -213,7 +215,7 @@ class TextRun:
 
         call = {"prompt": "generate", "text": "score"}[name]
         if isinstance(text, str):
-            warn_of_file_names([text], lambda _: self._of_file(call, text, options))
+            warn_of_file_names([text], lambda: self._of_file(call, text, options))
         else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
             of_ids = f"{load}.{call}({', '.join(['each', *options])})"
@@ -254,7 +256,7 @@ class TextRun:
             path = None if data is None else os.fspath(data)
             fix = "data='DATA', with their path, or data=slmtok.Texts(texts)"
             return open_documents(self.run.folder, path, split, fix=fix)
-        _refuse_opened(data)
+        _check_data(data)
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         corpus = _corpus(self.text, data, None)
@@ -353,7 +355,7 @@ def _tokenizer_of(run: RunFolder, tokenizer: Tokenizer | str | os.PathLike[str] 
 
 
 def _check_tokenizer(tokenizer: object) -> str:
-    """The path of a tokenizer. Raises `WrongType`, for one of another library with the way to a file."""
+    """The path of a tokenizer. Raises `WrongType`, for an adapter or one of another library with the way to ours."""
     from slmtok import Tokenizer
     from slmtok.formats.tiktoken import refuse_encoding
 
@@ -370,7 +372,7 @@ def _check_tokenizer(tokenizer: object) -> str:
         refuse_encoding(tokenizer)
         return check_path("tokenizer", tokenizer)
     kind = type(tokenizer).__name__
-    raise WrongType(f"tokenizer is a {kind} of another library", limit="a slmtok.Tokenizer, or a path", fix=fix)
+    raise WrongType(f"tokenizer is of type {kind}", limit="a slmtok.Tokenizer, or a path", fix=fix)
 
 
 def _setting_names() -> list[str]:
@@ -483,7 +485,7 @@ def _opened(
     if isinstance(data, Tokenizer):
         corpus = repr(os.fspath(tokenizer)) if isinstance(tokenizer, str | os.PathLike) else "PATH"
         raise WrongType("data is a Tokenizer, not text or packed data", fix=f"data={corpus}, tokenizer=tok")
-    _refuse_opened(data)
+    _check_data(data)
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         tokenizer = _check_tokenizer(tokenizer)
     if isinstance(data, str | os.PathLike) and not is_text(path := check_path("data", data, "slmtok.Texts({})")):
@@ -511,19 +513,27 @@ def _opened(
     return opened
 
 
-def _refuse_opened(data: object) -> None:
-    """Raises `WrongType` for runs and data that are open, whose path is taken."""
+def _check_data(data: object) -> None:
+    """Raises `WrongType` for what is no path, list of paths or `Texts`; the fix has the path of an open object."""
     from slmtok import Texts
     from slmtok.file_kinds import is_run
+    from slmtok.record_texts import texts_in
 
-    if isinstance(data, str | os.PathLike | list | tuple | Texts) or hasattr(data, "read"):
+    if isinstance(data, str | os.PathLike | Texts):
         return
-    if (path := path_of(data)) is None:
-        return
-    fact, fix = f"data is a {type(data).__name__}, not text or packed data", f"data={path!r}"
-    if is_run(path):
-        fix = "name what to train on; slm resume continues a run"
-    raise WrongType(fact, limit="a path, a list of paths, or slmtok.Texts", fix=fix, option="data")
+    fact, fix, records = f"data is of type {type(data).__name__}", "data=PATH", None
+    if hasattr(data, "read"):
+        path = _path_of(data)
+        fact, fix = "data is an open file", f"{path!r}, its name" if path else "slmtok.Texts([file.read()])"
+    elif (path := None if isinstance(data, list | tuple) else path_of(data)) is not None:
+        fix = "name what to train on; slm resume continues a run" if is_run(path) else f"data={path!r}"
+    elif (records := texts_in(data)) or isinstance(data, Iterable):
+        fact += " with records" * isinstance(data, list | tuple)
+        fix = f"slmtok.Texts({records or 'texts'})"
+    if records or not isinstance(data, list | tuple):
+        raise WrongType(fact, limit="a path, a list of paths, or slmtok.Texts", fix=fix, option="data")
+    for at, path in enumerate(data):
+        check_path(f"data[{at}]", path, "slmtok.Texts(texts)")
 
 
 def _as_reading(reading: Mapping[str, Any] | None) -> Callable[[Setting], str]:
@@ -599,28 +609,13 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
     from slmtok import Texts
     from slmtok.errors import MissingInput as MissingFile
     from slmtok.files import mention_texts
-    from slmtok.record_texts import texts_in
     from slmtok.training.texts import encode_texts
 
     if isinstance(data, Texts):
         return Corpus(text, [], texts=list(encode_texts(data)))
     paths = [data] if isinstance(data, str | os.PathLike) else data
-    if hasattr(data, "read"):
-        path = _path_of(data)
-        fix = f"{path!r}, its name" if path else "slmtok.Texts([file.read()])"
-        raise WrongType("data is an open file", limit="a path, a list of paths, or slmtok.Texts", fix=fix)
-    records = texts_in(data) if not isinstance(data, str | os.PathLike) else None
-    if records or not isinstance(paths, list | tuple):
-        raise WrongType(
-            f"data is {type(data).__name__}" + " of records" * isinstance(data, list | tuple),
-            limit="a path, a list of paths, or slmtok.Texts",
-            fix=f"slmtok.Texts({records or 'texts'})" if isinstance(data, Iterable) else "data=PATH",
-        )
     options = _read_options(reading or {})
     try:
-        # Of a list, the error names the element, and the fix takes the list.
-        each = enumerate(paths) if paths is data else ()
-        paths = [check_path(f"data[{at}]", path, "slmtok.Texts(texts)") for at, path in each] or paths
         return Corpus(text, [os.fspath(path) for path in paths], options)
     except MissingFile as error:
         single_fix = "slmtok.Texts([text]), if it is a text; else check the name"

@@ -11,6 +11,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from slmmodel.callbacks import brief_parameter
 from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, suggestion, unwritten
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
@@ -41,6 +42,8 @@ OF_FILE = "settings=yaml.safe_load(open(%r, encoding='utf-8'))"
 
 LOSS = "torch.nn.functional.cross_entropy(run.model(ids).logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())"
 """The mean loss of the ids behind the first of each row, in nats."""
+_LOSS_OF_TARGETS = "torch.nn.functional.cross_entropy(run.model(ids).logits.flatten(0, 1), {}.flatten())"
+"""The mean loss of the id that each column has as its target, in nats."""
 FOREIGN_OPTIONS = {
     **dict.fromkeys(("callback", "callbacks", "on_step", "on_log", "progress", "report"), ("report", "report=%s")),
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
@@ -78,12 +81,13 @@ FOREIGN_OPTIONS = {
     **dict.fromkeys(
         ("past_key_values", "past_key_value"), ("state", "state=run.model.init_state(len(ids), ids.device)")
     ),
-    "labels": ("logits", f"leave it out; the loss is {LOSS}, or of labels[:, 1:] where they differ"),
-    "targets": (
+    "labels": (
         "logits",
-        "leave it out; the loss is torch.nn.functional.cross_entropy(run.model(ids).logits.flatten(0, 1), "
-        "targets.flatten())",
+        f"leave it out; the loss is {_LOSS_OF_TARGETS.format('labels')} for labels of a ShardDataset or ShardLoader, "
+        f"which are the ids that follow; {LOSS.replace('ids[:', 'labels[:')} for those of transformers and of "
+        "shift_labels=False, which are the ids of their own columns",
     ),
+    "targets": ("logits", f"leave it out; the loss is {_LOSS_OF_TARGETS.format('targets')}"),
 }
 """Options of other libraries: ours that means the same, and the fix, with `%` for the value, `CALL` for the call."""
 _WITH_NAMED = re.compile(r"but (\d+) positional arguments? \(and .*\) were given")
@@ -99,7 +103,8 @@ def explains_calls(target: Target, options: type[BaseModel] | None = None) -> Ta
     """Decorates a function, or the constructor and the public methods of a class, as in slmtok.
 
     A call that does not fit the signature raises `WrongType` with the right option instead of a bare `TypeError`.
-    options: the class of the argument `options`, whose fields a call may name as keywords.
+    options: the class of the argument `options`, whose fields a call may name as keywords, or of such an object that
+    fits a call with `**options`.
     """
     if not isinstance(target, type):
         return _explained(target, tuple, options=options)
@@ -131,6 +136,11 @@ def written_keywords(**given: object) -> list[str]:
     """`name=value` of each keyword that is not None, as a fix repeats it; an object that is no literal by its name."""
     shown = {name: repr(value) if is_literal(value) else name for name, value in given.items() if value is not None}
     return [f"{name}={value}" for name, value in shown.items()]
+
+
+def written_fields(options: BaseModel) -> list[str]:
+    """`name=value` of each field that an object of options sets."""
+    return written_keywords(**{name: value for name, value in options if name in options.model_fields_set})
 
 
 def tokenizer_argument(corpus: str) -> str:
@@ -183,25 +193,64 @@ def _explained(
             # An option of another library for one that is missing.
             if option in FOREIGN_OPTIONS and FOREIGN_OPTIONS[option][0] in set(named) - keywords.keys():
                 raise unknown_option(name, option, value, named)
-        shown = ", ".join(each.name + "=" * (each.default is not Parameter.empty) for each in parameters)
-        fix = "give options by name"
-        if "missing" in reason:
-            fix = f"{_METHODS.get(name, name)}({', '.join(_completed(parameters, given, keywords))})"
-            if parameters[0].name == "source" and isinstance(path := (*given, None)[0], str | os.PathLike):
-                completed = ", ".join(["source", *[*_completed(parameters, given, keywords)][1:]])
-                fix = f"source = open_source({os.fspath(path)!r}); {name}({completed})"
         # Python adds the number of options by name, which are right.
         reason = _WITH_NAMED.sub(r"but \1 were given", reason)
-        if moved := _by_name(parameters, given, keywords):
-            kept, by_name = moved
-            fix = f"{name}({', '.join(kept + by_name)})" if "missing" in reason else f"{fix}: {', '.join(by_name)}"
-            if kept[:1] == [_FIRST_ROW]:
-                fix = f"run.{name}({', '.join(kept + by_name + written_keywords(**keywords))})"
-        if "missing" not in reason and (in_order := _data_first(name, parameters, given, keywords)):
-            fix = in_order
-        raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
+        if "missing" in reason:
+            fix = _completed_call(name, parameters, given, keywords)
+        elif "multiple values" in reason:
+            fix = "give it once"
+        else:
+            fix = _without_more(function, parameters, given, keywords, options)
+        limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
+        raise WrongType(f"{name}() {reason}", limit=limit, fix=fix)
 
     return cast("Target", call)
+
+
+def _completed_call(
+    name: str, parameters: Sequence[Parameter], given: Sequence[object], keywords: Mapping[str, object]
+) -> str:
+    """The call of a function that lacks arguments, some of which it may have in another place."""
+    if moved := _by_name(parameters, given, keywords):
+        return _moved_call(name, *moved, keywords) or f"{name}({', '.join([*moved[0], *moved[1]])})"
+    shown = [*_completed(parameters, given, keywords)]
+    if parameters[0].name == "source" and isinstance(path := (*given, None)[0], str | os.PathLike):
+        return f"source = open_source({os.fspath(path)!r}); {name}({', '.join(['source', *shown[1:]])})"
+    return f"{_METHODS.get(name, name)}({', '.join(shown)})"
+
+
+def _without_more(
+    function: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    given: Sequence[object],
+    keywords: Mapping[str, object],
+    options: type[BaseModel] | None,
+) -> str:
+    """The fix for more arguments by position than a call takes: by name, or left out where it has no options."""
+    places = [each for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
+    if len(places) == len(parameters):
+        n_taken = len(places)
+        shown = [_as_argument(f"argument {at}", given[at - 1]) for at in range(n_taken + 1, len(given) + 1)]
+        call = f"{_name_of_call(function)}({', '.join(_completed(parameters, given[:n_taken], keywords))})"
+        return f"{call}, without {', '.join(shown)}"
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    if in_order := _data_first(name, parameters, given, keywords):
+        return in_order
+    by_name: list[str] = []
+    if moved := _by_name(parameters, given, keywords):
+        if call_of_row := _moved_call(name, *moved, keywords):
+            return call_of_row
+        by_name = moved[1]
+    elif options and parameters[-1].kind == Parameter.VAR_KEYWORD:
+        by_name = [word for each in given if isinstance(each, options) for word in written_fields(each)]
+    return "give options by name" + f": {', '.join(by_name)}" * bool(by_name)
+
+
+def _moved_call(name: str, kept: Sequence[str], by_name: Sequence[str], keywords: Mapping[str, object]) -> str | None:
+    """The call of a run for the first of several rows; None for others."""
+    if kept[:1] != [_FIRST_ROW]:
+        return None
+    return f"run.{name}({', '.join([*kept, *by_name, *written_keywords(**keywords)])})"
 
 
 def _check_digits(function: Callable[..., Any], args: Sequence[object], keywords: Mapping[str, object]) -> None:
@@ -236,9 +285,8 @@ def _positions(
     function: Callable[..., Any], args: Sequence[object], keywords: Mapping[str, object]
 ) -> dict[str, tuple[str, str]]:
     """The arguments that a call was given by position, each with what stands before and behind it."""
-    parameters, (owner, _, name) = [*signature(function).parameters.values()], function.__qualname__.rpartition(".")
+    parameters, name = [*signature(function).parameters.values()], _name_of_call(function)
     if parameters and parameters[0].name == "self":
-        name = owner if name == "__init__" else _METHODS.get(name, f"{owner.removeprefix('Text').lower()}.{name}")
         parameters, args = parameters[1:], args[1:]
     names = {each.name for each in parameters}
     shown = [
@@ -250,6 +298,14 @@ def _positions(
         before, behind = ", ".join([*shown[:at], ""]), ", ".join(["", *shown[at + 1 :]])
         found[parameter.name] = f"{name}({before}", f"{behind})"
     return found
+
+
+def _name_of_call(function: Callable[..., Any]) -> str:
+    """A function as one calls it: the class for its constructor, `run.score` for a method of a run."""
+    owner, _, name = function.__qualname__.rpartition(".")
+    if "self" not in signature(function).parameters:
+        return name
+    return owner if name == "__init__" else _METHODS.get(name, f"{re.sub('^(Text|Shard)', '', owner).lower()}.{name}")
 
 
 _EXAMPLES = {"batch_size": "8", "seq_len": "256", "vocab": "source.vocab"}

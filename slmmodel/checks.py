@@ -42,7 +42,7 @@ def are_ids(value: object) -> bool:
 
 def path_of(value: object) -> str | None:
     """The path of what an object has opened, such as a run, data or an array in a file; None for other objects."""
-    names = ("path", "folder", "filename", *(["name"] if hasattr(value, "read") else []))
+    names = ("path", "folder", "filename", "out", *(["name"] if hasattr(value, "read") else []))
     found = [each for each in (getattr(value, name, None) for name in names) if isinstance(each, str | os.PathLike)]
     if found:
         return os.fspath(os.path.relpath(found[0]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from slmmodel.calls import MAX_SHOWN, STREAMS, is_literal, unknown_option, written_keywords
+from slmmodel.calls import MAX_SHOWN, STREAMS, is_literal, unknown_option, written_fields, written_keywords
 from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
 from slmmodel.errors import Argument, OptionError, UnknownName, WrongType, first_fault, unknown_name
 from slmmodel.foreign_decoding import DRAWING, HABITS, Decoding, as_own_decoding
@@ -312,6 +312,8 @@ def check_options(
         if wrong_name in HABITS:
             continue
         value, text = keywords.pop(wrong_name), str(each.fix)
+        if isinstance(value, SamplingOptions):
+            text = ", ".join(written_fields(value)) or text
         near = text.partition("=")[0]
         if near in known and near not in keywords and text == f"{near}={value!r}":
             # A misspelling.

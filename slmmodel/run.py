@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ from slmmodel.decoding_methods import METHODS, chosen_method
 from slmmodel.decoding_options import (
     MAX_NEW_TOKENS,
     DecodingOptions,
+    SamplingOptions,
     check_options,
     for_each,
     opening_ids,
@@ -175,7 +177,7 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
 
 
 @explains_indexing
-@explains_calls
+@partial(explains_calls, options=SamplingOptions)
 class Run:
     """A run folder with its model in evaluation mode. `load` opens one."""
 

@@ -110,11 +110,16 @@ def warn_caller(message: str) -> None:
     warnings.warn(message, stacklevel=level)
 
 
-def warn_of_file_names(texts: Sequence[object], call: Callable[[str], str]) -> None:
-    """Warns where each of the first texts is the name of a file; `call`, of their list, is what takes their text."""
+def warn_of_file_names(texts: Sequence[object], call: Callable[[], str] | None = None) -> None:
+    """Warns where each of the first texts is the name of a file; `call` takes the text in it.
+
+    Without a call the warning has the texts, which any call takes in the place of the names: adapters and other
+    libraries may have passed them on.
+    """
     if texts and all(map(is_file_name, texts[:MAX_NAMES])):
-        fix = call(short_text(texts, "paths"))
-        warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; of the text in it: {fix}")
+        read = f"[open(path, encoding='utf-8').read() for path in {short_text(texts, 'paths')}]"
+        fix = f"of the text in it: {call()}" if call else f"give the text in it: {read}"
+        warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; {fix}")
 
 
 def warn_if_used_up(texts: object, n_read: int) -> None:
@@ -248,6 +253,9 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
         call = call_text("tok.encode_batch", [text], {**kept, **unknown})
         others = [each for each in taken if each not in kept]
         return f"{call}[0]" + ".tolist()" * (name == "encode_list") + f", without {', '.join(others)}" * bool(others)
+    if name == "as_hf" and {*unknown} <= {*AS_HF, *BOTH_AS_HF}:
+        made = call_text("slmtok.compat.as_hf", args if args or "tokenizer" in taken else [Expression("tok")], taken)
+        return f"hf = {made}; {call_text('hf', [Expression('text')], hf_options(unknown, several=False))}"
     if owner == "Ragged" and name in ("pad", "to_torch"):
         return _padded_as_hf(unknown, "pt" if name == "to_torch" else "np")
     size, value = getattr(args[0], "n_vocab", None) if args else None, unknown.get("vocab_size")
@@ -582,7 +590,7 @@ def meant_option(
         return None, None
     is_odd = isinstance(value, type) or (isinstance(value, bool) and not isinstance(options[meant], bool))
     if is_odd and (meant in EXAMPLES or options[meant] is not None):
-        return meant, f"{meant}={EXAMPLES.get(meant, '...')}"
+        return meant, f"{meant}={EXAMPLES[meant]}" if meant in EXAMPLES else None
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
     return meant, (Setting(meant, int(str(value)) if is_number else value),)
 

@@ -40,7 +40,6 @@ from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.foreign_options import call_meant, hf_options
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
-from slmtok.path_arguments import free_name
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
@@ -455,7 +454,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         """
         texts = check_texts(xs, "encode_batch")
         warn_if_used_up(xs, len(texts))
-        warn_of_file_names(texts, lambda paths: f"tok.encode_files({paths}, {free_name('encoded')!r})")
+        warn_of_file_names(texts)
         options: Any = {"threads": check_threads(threads), "progress": progress, **self._delimiters(bos=bos, eos=eos)}
         if dropout:
             own: Any = {"has_merges": self.scheme == "bpe", "seed": seed, "epoch": epoch}
@@ -520,8 +519,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         """How many ids each text would take, shape (n,), int64, without building them."""
         texts = check_texts(xs, "count_tokens")
         warn_if_used_up(xs, len(texts))
-        read = "[open(path, encoding='utf-8').read() for path in "
-        warn_of_file_names(texts, lambda paths: f"tok.count_tokens({read}{paths}])")
+        warn_of_file_names(texts)
         return self._encoder.count_batch(texts, threads=check_threads(threads))
 
     def pieces(self, x: Text) -> list[tuple[int, bytes]]:

@@ -261,7 +261,9 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         try:
             number = check_int("index", index, None)
         except WrongType as error:
-            raise WrongType(error.fact, limit=f"0 to {n - 1}", fix="dataset[0]") from None
+            name: object = index
+            fix = f"dataset[0][{name!r}]" if name in ("input_ids", "labels") else "dataset[0]"
+            raise WrongType(error.fact, limit=f"0 to {n - 1}", fix=fix) from None
         if not -n <= number < n:
             fact = f"index {number} of a ShardDataset of {n:,} sequences, which are 0 to {n - 1}"
             if self._epoch:

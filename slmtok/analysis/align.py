@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmtok.analysis.token_classes import main_class
-from slmtok.errors import CorruptFile, OptionError, Unreadable, missing_extra
+from slmtok.errors import CorruptFile, OptionError, Unreadable, WrongType, missing_extra
 from slmtok.file_kinds import LOSSES, NAMES, kind_of_file
 from slmtok.files import missing_input, unreadable
 from slmtok.indexing import explains_indexing
@@ -197,8 +198,10 @@ def segments(text: bytes, a: Losses, b: Losses, index: int) -> Iterator[Segment]
 def align(a: Losses, b: Losses, texts: Iterable[bytes]) -> Iterator[list[Segment]]:
     """The segments of each document of a text that both models were scored on.
 
-    Raises `OptionError` where the text, or one of the files, is about other documents.
+    Raises `OptionError` where the text, or one of the files, is about other documents, `WrongType`.
     """
+    for name, losses in (("a", a), ("b", b)):
+        _check_losses(name, losses)
     sizes = [len(losses.offsets) - 1 for losses in (a, b)]
     if sizes[0] != sizes[1]:
         raise _other_documents(f"{a.path} has {_documents(sizes[0])}, {b.path} has {sizes[1]:,}", (a, b))
@@ -207,9 +210,17 @@ def align(a: Losses, b: Losses, texts: Iterable[bytes]) -> Iterator[list[Segment
 
 
 def check_scored(losses: Losses, texts: Iterable[bytes]) -> None:
-    """Raises `OptionError` where the losses are those of other documents than the texts."""
+    """Raises `OptionError` where the losses are those of other documents than the texts, `WrongType`."""
+    _check_losses("losses", losses)
     for _ in _scored((losses,), texts):
         pass
+
+
+def _check_losses(name: str, losses: object) -> None:
+    """Raises `WrongType` for what `read_losses` did not give, such as the path of a file."""
+    if not isinstance(losses, Losses):
+        path = repr(os.fspath(losses)) if isinstance(losses, (str, os.PathLike)) else "PATH"
+        raise WrongType(f"{name} is of type {type(losses).__name__}", limit="Losses", fix=f"{name}=read_losses({path})")
 
 
 def _scored(files: Sequence[Losses], texts: Iterable[bytes]) -> Iterator[bytes]:
@@ -217,6 +228,9 @@ def _scored(files: Sequence[Losses], texts: Iterable[bytes]) -> Iterator[bytes]:
     first, n_docs = files[0], len(files[0].offsets) - 1
     digest, index = 0, -1
     for index, text in enumerate(texts):
+        if not isinstance(text, bytes):
+            fact = f"document {index} of the texts is of type {type(text).__name__}"
+            raise WrongType(fact, limit="bytes", fix="[text.encode() for text in texts]")
         if index == n_docs:
             raise _other_documents(f"the text has more documents than {first.path}, which has {n_docs:,}", files)
         for losses in files:

@@ -51,7 +51,7 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
         _check_size(text)
         opened = Expression(f"open({text!r}, encoding='utf-8').read()")
         shown = Expression(argument_text(tokenizers, "tokenizers"))
-        warn_of_file_names([text], lambda _: call_text("slmtok.view", [shown, opened], {}))
+        warn_of_file_names([text], lambda: call_text("slmtok.view", [shown, opened], {}))
     data = {
         "text": text,
         "examples": examples(),

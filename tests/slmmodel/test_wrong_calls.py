@@ -32,6 +32,7 @@ from slmmodel.generation import generate as generate_rows
 from slmmodel.sampling import SamplingOptions
 from slmtok.compat import as_hf
 from slmtok.shards import open_shards
+from slmtok.shards.packing import Packed
 
 torch = pytest.importorskip("torch")
 SETTINGS = {"model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}}
@@ -193,7 +194,7 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
     for name in ("bpb", "loss", "perplexity"):
         with pytest.raises(AttributeError, match=r"scores\.(bpb_total|nats)"):
             getattr(scores, name)
-    with pytest.raises(AttributeError, match=r"slmmodel.load\(path\) opens a run"):
+    with pytest.raises(AttributeError, match=r"slmmodel.load\('run'\), or slmmodel.app.load"):
         slmmodel.from_pretrained  # noqa: B018
 
 
@@ -452,6 +453,10 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("app.train(ShardDataset('data', seq_len=8))", "data='data'"),
         ("app.train(torch.utils.data.DataLoader(ShardDataset('data', seq_len=8)))", "data='data'"),
         ("app.train(open_source('data'))", "data='data'"),
+        ("app.train(Packed(Path('data'), 'shards', [], {}))", "data='data'"),
+        ("app.train([Packed(Path('data'), 'shards', [], {})])", "data[0]='data'"),
+        ("app.load('run').evaluate(Packed(Path('data'), 'shards', [], {}))", "data='data'"),
+        ("app.train(3)", "data=PATH"),
         ("app.train(open_shards('data'), tokenizer=tok)", "data='data'"),
         ("app.load('run').evaluate(ShardDataset('data', seq_len=8))", "data='data'"),
         ("slmmodel.train(open_source('data'))", "data='data'"),
@@ -470,6 +475,14 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("app.train(tok, tokenizer='text.txt')", "data='text.txt', tokenizer=tok"),
         ("Loader('data', seq_len=8, batch_size=2)", "source = open_source('data'); Loader(source, source.vocab, s"),
         ("slmmodel.load('run').generate(IDS, 5, top_k=3)", "run.generate(ids[0], max_new_tokens=5, top_k=3)"),
+        # More arguments than a call takes.
+        ("app.load('run').score('a fox', ' ran')", "run.score('a fox'), without ' ran'"),
+        ("app.load('run').score('a fox', text=' ran')", "give it once"),
+        ("ShardDataset('data', seq_len=8).set_epoch(1, IDS)", "dataset.set_epoch(1), without argument 2"),
+        ("ShardLoader('data', seq_len=8, batch_size=2).state_dict(3)", "loader.state_dict(), without 3"),
+        ("app.load('run').generate('a', SamplingOptions(top_k=3))", "give options by name: top_k=3"),
+        ("app.load('run').generate('a', options=SamplingOptions(top_k=3))", "top_k=3"),
+        ("slmmodel.load('run').generate([1], SamplingOptions())", "give options by name"),
         # Options whose meaning is known.
         ("generate(MODEL, ROWS, temperature=0.7)", "options=SamplingOptions(temperature=0.7)"),
         (
@@ -491,10 +504,34 @@ SCHEDULES = "wsd, cosine, linear or const"
 )
 def test_what_was_given_is_in_the_fix(inside: Path, call: str, fix: str) -> None:
     names = {**globals(), "tok": slmtok.load("data"), "MODEL": slmmodel.load("run").model}
-    names |= {"as_hf": as_hf, "generate": generate_rows, "open_shards": open_shards}
+    names |= {"as_hf": as_hf, "generate": generate_rows, "open_shards": open_shards, "Packed": Packed}
     before = sorted(inside.iterdir())
     assert fix_of(lambda: eval(call, names)).startswith(fix)
     assert sorted(inside.iterdir()) == before
+
+
+def test_a_limit_names_no_option_that_a_call_refuses(inside: Path) -> None:
+    call: Any = app.load("run").generate
+    with pytest.raises(WrongType, match=r"limit: generate\(prompt=, .*, regex=, \*\*options\)"):
+        call("a", "b")
+
+
+def test_an_adapter_is_not_called_one_of_another_library(inside: Path) -> None:
+    tokenizer: Any = as_hf(slmtok.load("data"))
+    with pytest.raises(WrongType, match=r"^tokenizer is of type HFTokenizer\n"):
+        app.train("text.txt", tokenizer=tokenizer)
+
+
+def test_the_loss_of_labels_that_are_shifted_and_of_those_that_are_not(inside: Path) -> None:
+    run = slmmodel.load("run")
+    fix = fix_of(lambda: run.model(torch.tensor(ROWS), labels=torch.tensor(ROWS)))
+    losses = []
+    for shift_labels, part in zip((True, False), fix.partition("the loss is ")[2].split("; "), strict=True):
+        row = ShardDataset("data", seq_len=8, shift_labels=shift_labels)[0]
+        # Labels that are not shifted lack that of the last column.
+        ids, labels = (row[name][None, : -1 if shift_labels else None] for name in ("input_ids", "labels"))
+        losses.append(eval(part.partition(" for ")[0], {"torch": torch, "run": run, "ids": ids, "labels": labels}))
+    torch.testing.assert_close(*losses)
 
 
 def test_a_stream_of_a_run_prints_what_was_asked_for(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:

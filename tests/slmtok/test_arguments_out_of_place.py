@@ -128,15 +128,14 @@ def test_a_glob_is_named_as_one(tok: slmtok.Tokenizer) -> None:
 def test_texts_that_are_names_of_files_warn(tok: slmtok.Tokenizer) -> None:
     with pytest.warns(UserWarning, match=r"'a.txt' is taken as a text.* slmtok.view\(tok, open\('a.txt'"):
         slmtok.view(tok, "a.txt")
-    with pytest.warns(UserWarning, match="tok.encode_files") as caught:
-        tok.encode_batch(["a.txt", "b.txt"])
-    assert caught[0].filename == __file__
-    assert len(eval(str(caught[0].message).partition("in it: ")[2], {"tok": tok})) == 2
-    with pytest.warns(UserWarning, match="tok.count_tokens") as caught:
-        tok.count_tokens(["a.txt"])
-    n_ids = [len(tok.encode(TEXT))]
-    assert eval(str(caught[0].message).partition("in it: ")[2], {"tok": tok}).tolist() == n_ids
-    adapted = as_tiktoken(tok).encode_batch
+    hf: Any = as_hf(tok)
+    for call in (tok.encode_batch, tok.count_tokens, hf, lambda texts: hf.chunk(texts, 4)):
+        with pytest.warns(UserWarning, match="'a.txt' is taken as a text") as caught:
+            call(["a.txt", "b.txt"])
+        assert caught[0].filename == __file__
+        texts = eval(str(caught[0].message).partition("in it: ")[2])
+        assert texts == [Path(name).read_text(encoding="utf-8") for name in ("a.txt", "b.txt")]
+    n_ids, adapted = [len(tok.encode(TEXT))], as_tiktoken(tok).encode_batch
     for call in (tok.count_tokens, tok.encode_batch, adapted):
         fix, found = pasted(lambda call=call: call("a.txt"), WrongType, tok=tok, encode_batch=adapted)
         assert "[open('a.txt', encoding='utf-8').read()]" in fix

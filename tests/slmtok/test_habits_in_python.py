@@ -64,6 +64,12 @@ def fix_of(call) -> str | None:
             "slmtok.compat.as_hf(tok)(['a', 'b'], return_tensors='np', padding=True), as in transformers",
         ),
         (
+            lambda tok: slmtok.compat.as_hf(tok, pad="eos", truncation=True, max_length=128),
+            "hf = slmtok.compat.as_hf(tok, pad='eos'); hf(text, truncation=True, max_length=128)",
+        ),
+        (lambda tok: slmtok.compat.as_hf(tok, trunc=True), "as_hf(tok), without trunc"),
+        (lambda tok: slmtok.compat.as_hf(padding=True), "hf = slmtok.compat.as_hf(tok); hf(text, padding=True)"),
+        (
             lambda tok: slmtok.compat.as_hf(tok)("a", pad="eos"),
             "as_hf(tok, pad='eos') fills rows with it; its calls take padding=True",
         ),

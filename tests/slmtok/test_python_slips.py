@@ -102,7 +102,10 @@ def test_an_iterator_that_was_read_is_made_anew(tmp_path: Path) -> None:
         ("encoding_for_model", "from slmtok.compat.tiktoken import encoding_for_model"),
         ("SentencePieceProcessor", "from slmtok.compat.sentencepiece import SentencePieceProcessor"),
         ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"),
-        ("export", "from slmtok.formats.export import export"),
+        (
+            "export",
+            "tok = slmtok.load('tok.json'); from slmtok.formats.export import export; export(tok, 'hf', 'exported')",
+        ),
     ],
 )
 def test_a_name_of_another_library_is_imported_from_its_module(name: str, fix: str) -> None:

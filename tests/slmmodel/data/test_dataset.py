@@ -246,6 +246,8 @@ FIXES: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: ShardDataset(at, seq_len="8"), "fix:   seq_len=8"),  # type: ignore[arg-type]
     (lambda at: ShardDataset(at, seq_len=8.0), "fix:   seq_len=8"),  # type: ignore[arg-type]
     (lambda at: ShardDataset(at, block_size=8), "fix:   seq_len=8"),  # type: ignore[call-arg]
+    (lambda at: ShardDataset(at, seq_len=8)["labels"], "fix:   dataset[0]['labels']"),  # type: ignore[index]
+    (lambda at: ShardDataset(at, seq_len=8)["x"], "fix:   dataset[0]"),  # type: ignore[index]
     (lambda at: ShardDataset(at, seq_len=8, max_seq_len=8), "fix:   seq_len=8"),
     (lambda at: ShardDataset(at, seq_len=8, shufle=False), "did you mean 'shuffle'?"),
     (lambda at: ShardDataset(at, seq_len=8, shuffle="no"), "shuffle must be True or False"),  # type: ignore[arg-type]

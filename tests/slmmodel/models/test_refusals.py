@@ -160,8 +160,10 @@ def test_an_unknown_choice_of_logits_is_not_the_last() -> None:
         ({"ids": 1, "attention_mask": 1}, "document_ids=..., the number of each id's document, and -1 for padding"),
         (
             {"ids": 1, "labels": 1},
-            "leave it out; the loss is torch.nn.functional.cross_entropy(run.model(ids).logits[:, :-1].flatten(0, 1), "
-            "ids[:, 1:].flatten()), or of labels[:, 1:] where they differ",
+            "leave it out; the loss is torch.nn.functional.cross_entropy(run.model(ids).logits.flatten(0, 1), "
+            "labels.flatten()) for labels of a ShardDataset or ShardLoader, which are the ids that follow; "
+            "torch.nn.functional.cross_entropy(run.model(ids).logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()) "
+            "for those of transformers and of shift_labels=False, which are the ids of their own columns",
         ),
         ({"ids": 1, "past_key_values": 1}, "state=run.model.init_state(len(ids), ids.device)"),
     ],

@@ -10,7 +10,7 @@ from torch import nn
 
 from slmmodel.config import OptimConfig, settings_of, validate
 from slmmodel.distributed import load_tensors
-from slmmodel.errors import CorruptFile, InvalidConfig, UnknownName
+from slmmodel.errors import CorruptFile, InvalidConfig, UnknownName, WrongType
 from slmmodel.optim import OPTIMIZERS, build, clip
 from slmmodel.optim.muon import COEFFICIENTS, Muon, orthogonalise
 from slmmodel.optim.optimizer import group_parameters, matrices_per_parameter
@@ -136,6 +136,14 @@ def _reference_adamw(parameter, gradients, lr, decay, betas=(0.9, 0.95), eps=1e-
         v = betas[1] * v + (1 - betas[1]) * g * g
         weight = weight - lr * (m / (1 - betas[0] ** step)) / ((v / (1 - betas[1] ** step)).sqrt() + eps)
     return weight
+
+
+def test_arguments_of_other_types_are_refused():
+    with pytest.raises(WrongType, match=r"model is of type generator\n.*\n  fix:   build\(model, config\)"):
+        build(Toy().parameters(), SETTINGS)
+    with pytest.raises(WrongType, match="config is of type str") as caught:
+        build(Toy(), "muon")
+    assert caught.value.fix == "config=OptimConfig(name='adamw'), of slmmodel.config"
 
 
 def test_adamw_is_the_published_update():

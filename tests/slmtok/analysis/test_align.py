@@ -6,7 +6,7 @@ import json
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shared_data import peer
 
-from slmtok.analysis.align import Alignment, Losses, Segment, align, read_losses
-from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.analysis.align import Alignment, Losses, Segment, align, check_scored, read_losses
+from slmtok.errors import CorruptFile, MissingInput, OptionError, WrongType
 from slmtok.pages.loss_map import MAX_MAP_BYTES, loss_map
 
 save = peer("safetensors.numpy").save
@@ -174,3 +174,16 @@ def test_a_map_ends_at_its_limit() -> None:
     page = loss_map(many, "a", "b")
     assert page.count("x" * 1000) == 3 * MAX_MAP_BYTES // 1000
     assert "The first 50,000 bytes are shown." in page
+
+
+def test_paths_and_texts_in_the_place_of_losses_and_bytes_are_refused() -> None:
+    known, wrong = losses([[(1, 0.5)]]), cast("Any", "a.losses")
+    for call, fix in (
+        (lambda: next(align(wrong, known, [b"a"])), "a=read_losses('a.losses')"),
+        (lambda: next(align(known, wrong, [b"a"])), "b=read_losses('a.losses')"),
+        (lambda: check_scored(cast("Any", 3), [b"a"]), "losses=read_losses(PATH)"),
+        (lambda: next(align(known, known, cast("Any", ["a"]))), "[text.encode() for text in texts]"),
+    ):
+        with pytest.raises(WrongType) as caught:
+            call()
+        assert caught.value.fix == fix
