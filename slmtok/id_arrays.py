@@ -1,4 +1,4 @@
-"""Arrays of ids: checked, decoded, joined, located in their text, streamed, and written to files.
+"""Arrays of ids: checked, decoded, joined, streamed, and written to files.
 
 The engine refuses ids outside the vocabulary. Values that it cannot take at all (integers beyond 64 bits, other types)
 are refused here with the same text.
@@ -580,39 +580,6 @@ class StreamDecoder:
     def finish(self) -> str:
         """U+FFFD for an incomplete character at the end, else nothing."""
         return self._decoder.finish()
-
-
-# --- spans ------------------------------------------------------------------------------------------------------------
-
-
-def byte_spans(ids: Ids, lengths: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """(start, end) of each id in bytes, shape (n, 2), int64, from the byte length of every id of the vocabulary."""
-    import numpy as np
-
-    spans = np.zeros((len(ids), 2), dtype=np.int64)
-    np.cumsum(lengths[ids], dtype=np.int64, out=spans[:, 1])
-    spans[1:, 0] = spans[:-1, 1]
-    return spans
-
-
-def char_spans(spans: NDArray[np.int64], data: bytes) -> NDArray[np.int64]:
-    """Byte spans as spans in characters of `data`, shape (n, 2), int64.
-
-    A position inside a character counts as the character's start, so spans still tile the text: of the tokens that
-    share a character, the last one has it. A byte outside well-formed UTF-8 is one character, as in Python's
-    `surrogateescape`.
-    """
-    import numpy as np
-
-    points = np.frombuffer(
-        data.decode("utf-8", "surrogateescape").encode("utf-32-le", "surrogatepass"), dtype=np.dtype("<u4")
-    )
-    widths = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
-    widths[(points >= 0xDC80) & (points <= 0xDCFF)] = 1
-    complete = np.zeros(len(data) + 1, dtype=np.int64)
-    complete[np.cumsum(widths)] = 1
-    np.cumsum(complete, out=complete)
-    return complete[spans]
 
 
 # --- dropout ----------------------------------------------------------------------------------------------------------

@@ -39,12 +39,13 @@ from slmtok.checks import (
 from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.foreign_options import call_meant, hf_options
-from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
+from slmtok.id_arrays import StreamDecoder, join_ids
 from slmtok.path_arguments import free_name
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
 from slmtok.segments import Segment, Segments, Special
+from slmtok.spans import byte_spans, char_spans
 from slmtok.token_text import FOREIGN_SPACES, Words, escape_token, unescape_token
 from slmtok.tokenizer_file import (
     PROVENANCE,
