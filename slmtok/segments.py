@@ -175,7 +175,7 @@ def decode_segments(tokenizer: Tokenizer, ids: object) -> list[Special | str | b
     """See `Tokenizer.decode_segments`."""
     import numpy as np
 
-    array = as_id_array(ids, tokenizer.n_vocab)
+    array = as_id_array(ids, tokenizer.n_vocab, call="tok.decode_segments({})")
     decode_row(tokenizer._encoder, array)  # raises with the position among all ids
     names = {
         token.id: Special(token.role if token.role is not None else token.id) for token in tokenizer.specials.tokens

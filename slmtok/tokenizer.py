@@ -566,11 +566,12 @@ class Tokenizer(metaclass=_NamesConstructors):
         if unknown:
             raise _wrong_call(self.decode, (ids,), {"errors": errors, "skip_special": skip_special}, unknown)
         _check_handler(errors, ids, "tok.decode({}, skip_special={})")
-        return self.decode_bytes(ids, skip_special=skip_special).decode("utf-8", errors)
+        specials = self.specials if skip_special else None
+        return id_arrays.decode_ids(self._encoder, ids, specials).decode("utf-8", errors)
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
         """The bytes of ids. Raises `UnknownId` with the position."""
-        return id_arrays.decode_ids(self._encoder, ids, self.specials if skip_special else None)
+        return id_arrays.decode_ids(self._encoder, ids, self.specials if skip_special else None, "tok.decode_bytes({})")
 
     def decode_batch(self, rows: Ragged | Iterable[Any], errors: str = "replace", *, threads: int = 0) -> list[str]:
         """The texts of many id sequences: a `Ragged`, or any iterable of arrays or lists.

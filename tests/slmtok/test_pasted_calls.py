@@ -479,7 +479,9 @@ def test_holders_of_ids_in_place_of_ids(tok: slmtok.Tokenizer) -> None:
         names = {"tok": tok, **dict.fromkeys(("encoded", "rows", "ds", "df"), holder)}
         for call in (tok.decode, tok.decode_bytes, tok.decode_segments, tok.decode_batch):
             shown, found = pasted(lambda call=call, holder=holder: call(holder), WrongType, **names)
-            assert shown == fix and str(found).count(text) == 1
+            is_other = call in (tok.decode_bytes, tok.decode_segments)
+            assert f"tok.{call.__name__}(" in shown if is_other else shown == fix
+            assert str(found).count(text) == 1
     for empty in ({}, {"text": text}):
         with pytest.raises(WrongType) as caught:
             tok.decode(empty)

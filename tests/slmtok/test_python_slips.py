@@ -102,7 +102,10 @@ def test_an_iterator_that_was_read_is_made_anew(tmp_path: Path) -> None:
         ("encoding_for_model", "from slmtok.compat.tiktoken import encoding_for_model"),
         ("SentencePieceProcessor", "from slmtok.compat.sentencepiece import SentencePieceProcessor"),
         ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"),
-        ("export", "from slmtok.formats.export import export"),
+        (
+            "export",
+            "tok = slmtok.load('tok.json'); from slmtok.formats.export import export; export(tok, 'hf', 'exported')",
+        ),
     ],
 )
 def test_a_name_of_another_library_is_imported_from_its_module(name: str, fix: str) -> None:
@@ -310,3 +313,21 @@ def test_short_ids_are_repeated_in_the_call_that_takes_them(tok) -> None:
             eval(call)
         assert caught.value.fix == mended
     assert tok.decode_batch([[100, 101], [102]]) == [tok.decode([100, 101]), tok.decode([102])]
+
+
+def test_the_remedy_for_ids_calls_the_method_that_was_called(tok) -> None:
+    segments = tok.encode_segments([slmtok.Special("bos"), "a cat"])
+    names = {"tok": tok, "encoded": segments, "pieces": tok.pieces("a cat"), "ragged": tok.encode_batch(["a", "cat"])}
+    names |= {"rows": [*names["ragged"]], "ids": names["pieces"][0]}
+    for call, fix, wanted in (
+        ("tok.decode_segments(encoded)", "tok.decode_segments(encoded.ids)", [slmtok.Special("bos"), "a cat"]),
+        ("tok.decode_bytes(encoded)", "tok.decode_bytes(encoded.ids)", b"<s>a cat"),
+        ("tok.decode_segments(ragged)", "[tok.decode_segments(row) for row in ragged]", [["a"], ["cat"]]),
+        ("tok.decode_bytes(rows)", "[tok.decode_bytes(row) for row in rows]", [b"a", b"cat"]),
+        ("tok.decode(pieces)", "tok.decode([id for id, _ in pieces])", "a cat"),
+        ("tok.decode_bytes(ids)", "tok.decode_bytes(ids[:1])", names["ids"][1]),
+    ):
+        with pytest.raises(errors.WrongType) as caught:
+            eval(call, names)
+        assert str(caught.value.fix).partition(", of a piece")[0] == fix
+        assert eval(fix, names) == wanted
