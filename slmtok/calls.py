@@ -272,7 +272,7 @@ def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str
     """A call for each of several arguments of one type, where a function takes one; else the call without the rest."""
     if n_taken == 1 and not keywords and len({*map(type, args)}) == 1:
         return f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
-    left_out = ", ".join(map(argument_text, args[n_taken:]))
+    left_out = ", ".join(argument_text(each, f"the {type(each).__name__}") for each in args[n_taken:])
     return f"{call_text(call, args[:n_taken], keywords)}, without {left_out}"
 
 
@@ -373,8 +373,11 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
         return made and f"{made}{_SAVED[name]}.save({argument_text(args[2])})"
     if name == "Texts":
         return _texts_of(args)
+    if name == "stream":
+        return "stream = tok.stream(); [*map(stream.push, ids), stream.finish()]"
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
-        return f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own"
+        pair = f"; {call_text('slmtok.compat.as_hf(tok)', args, {})} for a pair" * (len(args) == 2)
+        return f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own{pair}"
     if name == "slice" and all(isinstance(each, int) for each in args[1:]):
         return f"slmtok.slice(tok, {args[-1]}), the ids from 0 up"
     if name == "prune" and len(args) == 2 and isinstance(args[1], (int, list, tuple)):

@@ -8,6 +8,7 @@ the spelling of a special token is ordinary text unless the call allows it.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from inspect import signature
@@ -67,8 +68,6 @@ if TYPE_CHECKING:
     from slmtok.specials import AllowSpecial, Specials
 
 _Path = str | os.PathLike[str]
-_FUNCTIONS = ("train", "load", "count", "pack", "extend", "prune", "slice", "view", "from_tiktoken")
-"""Functions of the package that are methods in other libraries."""
 
 
 class _NamesConstructors(type):
@@ -138,8 +137,9 @@ class Tokenizer(metaclass=_NamesConstructors):
             return f"; {_id_of(role)}" if what else f"; tok.specials.text({role!r}) has it"
         if name.removesuffix("_id") in self.specials:
             return f"; {_id_of(name.removesuffix('_id'))}"
-        if name in _FUNCTIONS:
-            return f"; slmtok.{name} is a function: help(slmtok.{name})"
+        if name in dir(sys.modules["slmtok"]):
+            # The import names the package where a program calls its tokenizer `slmtok`.
+            return f"; the package has it: import slmtok; help(slmtok.{name})"
         if call := call_meant(name):
             return f"; {call}"
         return "; dir(tok) lists those that it has, and slmtok.compat has adapters with names of other libraries"

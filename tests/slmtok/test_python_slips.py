@@ -331,3 +331,13 @@ def test_the_remedy_for_ids_calls_the_method_that_was_called(tok) -> None:
             eval(call, names)
         assert str(caught.value.fix).partition(", of a piece")[0] == fix
         assert eval(fix, names) == wanted
+
+
+def test_ids_of_a_stream_are_pushed(tok) -> None:
+    ids = tok.encode("the cat")
+    with pytest.raises(errors.WrongType) as caught:
+        tok.stream(ids)
+    making, _, pushing = str(caught.value.fix).partition("; ")
+    names = {"tok": tok, "ids": ids}
+    exec(making, names)
+    assert "".join(eval(pushing, names)) == "the cat"
