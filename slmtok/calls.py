@@ -125,14 +125,15 @@ def warn_if_used_up(texts: object, n_read: int) -> None:
 
 
 def explains_calls(target: Target) -> Target:
-    """Decorates a function, or the constructor and the public methods of a class.
+    """Decorates a function, a method, or the constructor and the public methods of a class.
 
     A call that does not fit the signature raises `UnknownOption` or `WrongType` instead of a bare `TypeError`, and one
     whose report of progress is no function of its arguments raises `WrongType` before the work. Methods
     with `*more, **unknown` raise `wrong_call` themselves, which costs a call 30 ns instead of 60.
     """
     if not isinstance(target, type):
-        return _explained(target, is_method=False)
+        owner = target.__qualname__.rpartition(".")[0]
+        return _explained(target, is_method=bool(owner) and not owner.endswith("<locals>"))
     for name, member in list(vars(target).items()):
         if name.startswith("_") and name not in ("__init__", "__call__"):
             continue
@@ -235,6 +236,12 @@ def wrong_call(
 
 _OF_PADDING = {"side": "padding_side", "length": "max_length"}
 """Names that options of `pad` of transformers have elsewhere."""
+_OF_ENCODINGS = {
+    "encode": ("encode_list", ("bos", "eos"), ""),
+    "encode_batch": ("encode_batch", ("bos", "eos"), ".to_lists()"),
+    "decode": ("decode", ("skip_special",), ""),
+}
+"""Methods of tiktoken's interface: the one of a `Tokenizer`, options that it alone has, and what lists its result."""
 _OF_DROPOUT = ("dropout", "seed", "epoch")
 """Options that `encode_batch` alone has, of what is encoded for training."""
 
@@ -248,6 +255,11 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
         call = call_text("tok.encode_batch", [text], {**kept, **unknown})
         others = [each for each in taken if each not in kept]
         return f"{call}[0]" + ".tolist()" * (name == "encode_list") + f", without {', '.join(others)}" * bool(others)
+    if owner == "Encoding" and name in _OF_ENCODINGS and not taken:
+        method, options, listed = _OF_ENCODINGS[name]
+        values = [Expression(argument_text(each, "value")) for each in args]
+        call = f"{call_text(f'tok.{method}', values, unknown)}{listed}, of the Tokenizer tok"
+        return call if unknown.keys() <= {*options} else None
     if owner == "Ragged" and name in ("pad", "to_torch"):
         return _padded_as_hf(unknown, "pt" if name == "to_torch" else "np")
     size, value = getattr(args[0], "n_vocab", None) if args else None, unknown.get("vocab_size")

@@ -18,7 +18,7 @@ import pytest
 
 import slmtok
 from slmtok import errors
-from slmtok.compat import as_hf, nanochat, rustbpe
+from slmtok.compat import as_hf, as_tiktoken, nanochat, rustbpe
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
 
@@ -341,3 +341,19 @@ def test_ids_of_a_stream_are_pushed(tok) -> None:
     names = {"tok": tok, "ids": ids}
     exec(making, names)
     assert "".join(eval(pushing, names)) == "the cat"
+
+
+def test_options_of_a_tokenizer_on_the_interface_of_tiktoken(tok) -> None:
+    encoding, rows = as_tiktoken(tok), ["the cat"]
+    for call, wanted in (
+        (lambda: encoding.encode("the cat", bos=True), tok.encode_list("the cat", bos=True)),
+        (lambda: encoding.encode_batch(rows, eos=True), [tok.encode_list("the cat", eos=True)]),
+        (lambda: encoding.decode([1, 100], skip_special=True), tok.decode([100])),
+    ):
+        with pytest.raises(errors.UnknownOption) as caught:
+            call()
+        assert eval(str(caught.value.fix).removesuffix(", of the Tokenizer tok"), {"tok": tok}) == wanted
+    with pytest.raises(errors.UnknownOption, match=r"fix:   num_threads=2$"):
+        encoding.encode_batch(rows, threads=2)  # type: ignore[call-arg]
+    with pytest.raises(errors.UnknownOption, match=r"without add_special_tokens$"):
+        encoding.encode("the cat", add_special_tokens=True)  # type: ignore[call-arg]
