@@ -130,14 +130,15 @@ def warn_if_used_up(texts: object, n_read: int) -> None:
 
 
 def explains_calls(target: Target) -> Target:
-    """Decorates a function, or the constructor and the public methods of a class.
+    """Decorates a function, a method, or the constructor and the public methods of a class.
 
     A call that does not fit the signature raises `UnknownOption` or `WrongType` instead of a bare `TypeError`, and one
     whose report of progress is no function of its arguments raises `WrongType` before the work. Methods
     with `*more, **unknown` raise `wrong_call` themselves, which costs a call 30 ns instead of 60.
     """
     if not isinstance(target, type):
-        return _explained(target, is_method=False)
+        owner = target.__qualname__.rpartition(".")[0]
+        return _explained(target, is_method=bool(owner) and not owner.endswith("<locals>"))
     for name, member in list(vars(target).items()):
         if name.startswith("_") and name not in ("__init__", "__call__"):
             continue
@@ -240,6 +241,12 @@ def wrong_call(
 
 _OF_PADDING = {"side": "padding_side", "length": "max_length"}
 """Names that options of `pad` of transformers have elsewhere."""
+_OF_ENCODINGS = {
+    "encode": ("encode_list", ("bos", "eos"), ""),
+    "encode_batch": ("encode_batch", ("bos", "eos"), ".to_lists()"),
+    "decode": ("decode", ("skip_special",), ""),
+}
+"""Methods of tiktoken's interface: the one of a `Tokenizer`, options that it alone has, and what lists its result."""
 _OF_DROPOUT = ("dropout", "seed", "epoch")
 """Options that `encode_batch` alone has, of what is encoded for training."""
 
@@ -256,6 +263,11 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     if name == "as_hf" and {*unknown} <= {*AS_HF, *BOTH_AS_HF}:
         made = call_text("slmtok.compat.as_hf", args if args or "tokenizer" in taken else [Expression("tok")], taken)
         return f"hf = {made}; {call_text('hf', [Expression('text')], hf_options(unknown, several=False))}"
+    if owner == "Encoding" and name in _OF_ENCODINGS and not taken:
+        method, options, listed = _OF_ENCODINGS[name]
+        values = [Expression(argument_text(each, "value")) for each in args]
+        call = f"{call_text(f'tok.{method}', values, unknown)}{listed}, of the Tokenizer tok"
+        return call if unknown.keys() <= {*options} else None
     if owner == "Ragged" and name in ("pad", "to_torch"):
         return _padded_as_hf(unknown, "pt" if name == "to_torch" else "np")
     size, value = getattr(args[0], "n_vocab", None) if args else None, unknown.get("vocab_size")
@@ -280,7 +292,7 @@ def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str
     """A call for each of several arguments of one type, where a function takes one; else the call without the rest."""
     if n_taken == 1 and not keywords and len({*map(type, args)}) == 1:
         return f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
-    left_out = ", ".join(map(argument_text, args[n_taken:]))
+    left_out = ", ".join(argument_text(each, f"the {type(each).__name__}") for each in args[n_taken:])
     return f"{call_text(call, args[:n_taken], keywords)}, without {left_out}"
 
 
@@ -381,8 +393,11 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
         return made and f"{made}{_SAVED[name]}.save({argument_text(args[2])})"
     if name == "Texts":
         return _texts_of(args)
+    if name == "stream":
+        return "stream = tok.stream(); [*map(stream.push, ids), stream.finish()]"
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
-        return f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own"
+        pair = f"; {call_text('slmtok.compat.as_hf(tok)', args, {})} for a pair" * (len(args) == 2)
+        return f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own{pair}"
     if name == "slice" and all(isinstance(each, int) for each in args[1:]):
         return f"slmtok.slice(tok, {args[-1]}), the ids from 0 up"
     if name == "prune" and len(args) == 2 and isinstance(args[1], (int, list, tuple)):

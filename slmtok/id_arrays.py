@@ -1,4 +1,4 @@
-"""Arrays of ids: checked, decoded, joined, located in their text, streamed, and written to files.
+"""Arrays of ids: checked, decoded, joined, streamed, and written to files.
 
 The engine refuses ids outside the vocabulary. Values that it cannot take at all (integers beyond 64 bits, other types)
 are refused here with the same text.
@@ -68,7 +68,16 @@ _ENCODED_COLUMNS = ("input_ids", "attention_mask", "token_type_ids", "labels")
 _INPUT_IDS = "encoded['input_ids']"
 
 
-def _call_with_ids(holder: object, call: str = "tok.decode({})") -> str | None:
+DECODE = "tok.decode({})"
+"""The call that takes one sequence of ids, in fixes of functions without a call of their own."""
+
+
+def _of_rows(call: str, rows: str = "rows") -> str:
+    """The call for several sequences of ids, where `call` takes one."""
+    return f"tok.decode_batch({rows})" if call == DECODE else f"[{call.format('row')} for row in {rows}]"
+
+
+def _call_with_ids(holder: object, call: str = DECODE) -> str | None:
     """The call that decodes the ids in a mapping, a table, or an object with `ids`; None for one without ids.
 
     call: that of one sequence of ids.
@@ -79,18 +88,30 @@ def _call_with_ids(holder: object, call: str = "tok.decode({})") -> str | None:
     path, is_many = access
     is_table = not isinstance(holder, Mapping) and path != ".ids"
     variable = ("ds" if hasattr(holder, "column_names") else "df") if is_table else "encoded"
-    return ("tok.decode_batch({})" if is_many else call).format(variable + path)
+    return _of_rows(call, variable + path) if is_many else call.format(variable + path)
 
 
-def _call_with_rows(row: object) -> str | None:
+def _call_with_rows(row: object, call: str = DECODE) -> str | None:
     """The call that decodes `rows`, where `row` is one of them and holds ids instead of being ids; None for others."""
     access = _access_to_ids(row)
     if access is None:
         return None
     path, is_many = access
     if is_many:
-        return f"[tok.decode_batch(row{path}) for row in rows]"
-    return f"tok.decode_batch([row{path} for row in rows])"
+        return f"[{_of_rows(call, f'row{path}')} for row in rows]"
+    return _of_rows(call, f"[row{path} for row in rows]")
+
+
+def _call_of_pieces(piece: object, call: str, *, is_one: bool) -> str | None:
+    """The call that decodes pieces, which are (id, bytes) as of `tok.pieces`; None where `piece` is none of them.
+
+    is_one: the piece alone was given.
+    """
+    if not (isinstance(piece, tuple) and len(piece) == 2 and type(piece[0]) is int and isinstance(piece[1], bytes)):
+        return None
+    if is_one:
+        return f"{call.format('ids[:1]')}, of a piece (id, bytes); ids[1] is its bytes"
+    return call.format("[id for id, _ in pieces]")
 
 
 def _access_to_ids(holder: object) -> tuple[str, bool] | None:
@@ -128,7 +149,7 @@ def _depth_of_ids(values: object) -> int:
     return 1
 
 
-def check_row(ids: object, call: str = "tok.decode({})") -> Any:
+def check_row(ids: object, call: str = DECODE) -> Any:
     """`ids` as one sequence for the engine. Raises `WrongType` for a batch or text; `call` takes one sequence."""
     row = _check_lazy_row(ids, call)
     return as_list(row) if _is_lazy(row) else row
@@ -154,9 +175,9 @@ def _check_lazy_row(ids: object, call: str) -> Any:
             # The usual case: the checks below take thirty times as long as decoding a short text.
             return ids if ids.dtype.str in _TAKEN else _widened(ids)
     if isinstance(ids, Ragged):
-        raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
+        raise WrongType("a Ragged holds many id sequences", fix=_of_rows(call, "ragged"))
     if isinstance(ids, str) and ids in _ENCODED_COLUMNS:
-        fix = f"tok.decode_batch({_INPUT_IDS}), or {call.format(_INPUT_IDS)} of one text"
+        fix = f"{_of_rows(call, _INPUT_IDS)}, or {call.format(_INPUT_IDS)} of one text"
         raise WrongType(f"{ids!r} is the name of a column of a batch, not its ids", fix=fix)
     if isinstance(ids, _TEXT):
         is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
@@ -263,7 +284,7 @@ def _check_array(ids: object, call: str) -> None:
     if not shape:
         raise WrongType("ids are a sequence, and this is one id", fix=call.format(list_of_one(ids)))
     if len(shape) > 1:
-        raise _wrong_shape(shape)
+        raise _wrong_shape(shape, call)
 
 
 def _refuse_floats(ids: object, call: str) -> None:
@@ -274,10 +295,10 @@ def _refuse_floats(ids: object, call: str) -> None:
     values, n_dimensions = cast("Any", ids), len(getattr(ids, "shape", ()))
     integers = "ids.long()" if hasattr(ids, "long") else "ids.astype('int64')"
     best = "logits.argmax(-1)"
-    calls = {1: call.format(f"[int({best})]"), 2: call.format(best), 3: f"tok.decode_batch({best})"}
+    calls = {1: call.format(f"[int({best})]"), 2: call.format(best), 3: _of_rows(call, best)}
     fix = f"of logits: {calls.get(n_dimensions, best)}"
     if name.startswith("complex") or _are_whole(values):
-        fix = f"{integers if n_dimensions < 2 else f'tok.decode_batch({integers})'}; {fix}"
+        fix = f"{integers if n_dimensions < 2 else _of_rows(call, integers)}; {fix}"
     raise WrongType(f"ids are integers, and these are {name}", fix=fix)
 
 
@@ -289,8 +310,9 @@ def _are_whole(values: Any) -> bool:
         return False
 
 
-def _wrong_shape(shape: tuple[int, ...]) -> WrongType:
-    return WrongType(f"ids have the shape {shape}", limit="one dimension", fix="tok.decode_batch(rows), or ids.ravel()")
+def _wrong_shape(shape: tuple[int, ...], call: str) -> WrongType:
+    fix = f"{_of_rows(call)}, or ids.ravel()"
+    return WrongType(f"ids have the shape {shape}", limit="one dimension", fix=fix)
 
 
 def _shown(value: object, name: str) -> str:
@@ -298,10 +320,10 @@ def _shown(value: object, name: str) -> str:
     return short_text(value, name) if _is_short_literal(value) else name
 
 
-def _call_of_rows(rows: object, document: int | None) -> str:
+def _call_of_rows(rows: object, document: int | None, call: str) -> str:
     """The call that decodes rows of ids in the place of one; `document`, where each of several is such."""
     are_rows = document is None and isinstance(rows, (list, tuple)) and all(hasattr(row, "__len__") for row in rows)
-    return f"tok.decode_batch({_shown(rows, 'rows') if are_rows else 'rows'})"
+    return _of_rows(call, _shown(rows, "rows") if are_rows else "rows")
 
 
 def _is_short_literal(value: object, depth: int = 2) -> bool:
@@ -311,11 +333,13 @@ def _is_short_literal(value: object, depth: int = 2) -> bool:
     return type(value) in (int, float, str)
 
 
-def as_id_array(ids: object, n_vocab: int | None = None, document: int | None = None) -> NDArray[np.int64]:
+def as_id_array(
+    ids: object, n_vocab: int | None = None, document: int | None = None, call: str = DECODE
+) -> NDArray[np.int64]:
     """Ids as int64, shape (n,). Raises `UnknownId` for an integer beyond 64 bits, `WrongType` for anything else."""
     import numpy as np
 
-    row = check_row(ids)
+    row = check_row(ids, call)
     try:
         parts = [np.asarray(part) for part in _parts(row)]
         array = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -323,23 +347,28 @@ def as_id_array(ids: object, n_vocab: int | None = None, document: int | None = 
         array = np.empty((0, 0))
     if array.ndim == 1 and array.dtype.kind in "iu" and array.dtype != np.uint64:
         return array.astype(np.int64, copy=False)
-    return np.array(check_ids(row, n_vocab, document), dtype=np.int64)
+    return np.array(check_ids(row, n_vocab, document, call), dtype=np.int64)
 
 
-def check_ids(row: object, n_vocab: int | None = None, document: int | None = None) -> list[int]:
+def check_ids(row: object, n_vocab: int | None = None, document: int | None = None, call: str = DECODE) -> list[int]:
     """The integers of `row`, checked one by one. Raises as `as_id_array`, with the position."""
     import numpy as np
 
     if isinstance(row, np.ndarray) and row.ndim != 1:
-        raise _wrong_shape(row.shape)
+        raise _wrong_shape(row.shape, call)
     return [
-        _check_id(id, n_vocab, position, document, row)
+        _check_id(id, n_vocab, position, document, row, call)
         for position, id in enumerate(cast("Iterable[SupportsIndex]", row))
     ]
 
 
 def _check_id(
-    id: SupportsIndex, n_vocab: int | None, position: int, document: int | None = None, row: object = None
+    id: SupportsIndex,
+    n_vocab: int | None,
+    position: int,
+    document: int | None = None,
+    row: object = None,
+    call: str = DECODE,
 ) -> int:
     """The integer that an id is; `row`, the ids around it, is repeated in a fix where it is short."""
     try:
@@ -353,7 +382,9 @@ def _check_id(
             f"id {shown} is {type(id).__name__}, not an integer",
             where=_where(position, document),
             position=position,
-            fix=_call_with_rows(id) or _call_of_rows(row, document)
+            fix=_call_of_pieces(id, call, is_one=False)
+            or _call_with_rows(id, call)
+            or _call_of_rows(row, document, call)
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
             else (numbers if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
             if isinstance(id, float)
@@ -361,7 +392,7 @@ def _check_id(
             if isinstance(id, str) and id.isdecimal()
             else _WORDS_FIX
             if isinstance(id, str)
-            else _TEXT_FIX,
+            else _call_of_pieces(row, call, is_one=document is None) or _TEXT_FIX,
         ) from None
     except RuntimeError as error:
         # A tensor on the device meta.
@@ -462,7 +493,7 @@ def _parts(row: Any) -> Iterable[Any]:
     return (row[start : start + _CONVERTED_IDS] for start in range(0, len(row), _CONVERTED_IDS))
 
 
-def decode_row(encoder: Encoder, row: Any, document: int | None = None) -> bytes:
+def decode_row(encoder: Encoder, row: Any, document: int | None = None, call: str = DECODE) -> bytes:
     """The bytes of one row. Raises `UnknownId`, `WrongType`, with the position."""
     decoded: list[bytes] = []
     try:
@@ -477,19 +508,19 @@ def decode_row(encoder: Encoder, row: Any, document: int | None = None) -> bytes
         raise (complete_error(error) if document is None else in_document(error, document)) from None
     except (OverflowError, TypeError):
         pass  # not within it, where an error would be shown below this one
-    return encoder.decode_bytes(check_ids(row, encoder.n_vocab, document))
+    return encoder.decode_bytes(check_ids(row, encoder.n_vocab, document, call))
 
 
-def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None) -> bytes:
+def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None, call: str = DECODE) -> bytes:
     """The bytes of ids, without `specials` if any are given. Raises `UnknownId`, `WrongType`, with the position."""
-    row = _check_lazy_row(ids, "tok.decode({})")
+    row = _check_lazy_row(ids, call)
     if not _is_lazy(row):
-        return _decode_part(encoder, row, specials)
+        return _decode_part(encoder, row, specials, call)
     decoded, first, rest = list[bytes](), 0, iter(row)
     # An iterator may have no end; its first wrong id ends the call.
     while part := as_list(islice(rest, _CONVERTED_IDS)):
         try:
-            decoded.append(_decode_part(encoder, part, specials))
+            decoded.append(_decode_part(encoder, part, specials, call))
         except (UnknownId, WrongType) as error:
             position = error.fields.get("position")
             if isinstance(position, int):
@@ -500,13 +531,13 @@ def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None) 
     return b"".join(decoded)
 
 
-def _decode_part(encoder: Encoder, row: Any, specials: Specials | None) -> bytes:
+def _decode_part(encoder: Encoder, row: Any, specials: Specials | None, call: str) -> bytes:
     """As `decode_ids`, of a sequence or an array."""
     if specials is None:
-        return decode_row(encoder, row)
+        return decode_row(encoder, row, call=call)
     import numpy as np
 
-    array = as_id_array(row, encoder.n_vocab)
+    array = as_id_array(row, encoder.n_vocab, call=call)
     try:
         return encoder.decode_bytes(array[~np.isin(array, [token.id for token in specials.tokens])])
     except UnknownId:
@@ -580,39 +611,6 @@ class StreamDecoder:
     def finish(self) -> str:
         """U+FFFD for an incomplete character at the end, else nothing."""
         return self._decoder.finish()
-
-
-# --- spans ------------------------------------------------------------------------------------------------------------
-
-
-def byte_spans(ids: Ids, lengths: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """(start, end) of each id in bytes, shape (n, 2), int64, from the byte length of every id of the vocabulary."""
-    import numpy as np
-
-    spans = np.zeros((len(ids), 2), dtype=np.int64)
-    np.cumsum(lengths[ids], dtype=np.int64, out=spans[:, 1])
-    spans[1:, 0] = spans[:-1, 1]
-    return spans
-
-
-def char_spans(spans: NDArray[np.int64], data: bytes) -> NDArray[np.int64]:
-    """Byte spans as spans in characters of `data`, shape (n, 2), int64.
-
-    A position inside a character counts as the character's start, so spans still tile the text: of the tokens that
-    share a character, the last one has it. A byte outside well-formed UTF-8 is one character, as in Python's
-    `surrogateescape`.
-    """
-    import numpy as np
-
-    points = np.frombuffer(
-        data.decode("utf-8", "surrogateescape").encode("utf-32-le", "surrogatepass"), dtype=np.dtype("<u4")
-    )
-    widths = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
-    widths[(points >= 0xDC80) & (points <= 0xDCFF)] = 1
-    complete = np.zeros(len(data) + 1, dtype=np.int64)
-    complete[np.cumsum(widths)] = 1
-    np.cumsum(complete, out=complete)
-    return complete[spans]
 
 
 # --- dropout ----------------------------------------------------------------------------------------------------------

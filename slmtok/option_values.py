@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from slmtok.checks import U64, check_int, check_output_name, integer_meant
-from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
+from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion, value_text
 from slmtok.foreign_options import any_of, closest, rule_of_share, split_of_share
 from slmtok.sizes import parse_size
 from slmtok.text_encodings import is_of_several, similar_codec, text_codec
@@ -28,7 +28,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "0": "\0", "\\": "\\"}
 
 def wrong_type(name: str, value: object, wanted: str, example: object, remark: str = "") -> WrongType:
     """The error for a value of a type that the option does not take, with a valid value; `remark` stands behind it."""
-    found = f"{type(value).__name__} {value!r}"
+    shown = value_text(value)
+    found = shown if shown.startswith(f"{type(value).__name__}(") else f"{type(value).__name__} {shown}"
     fix: Message = (Setting(name, example), *[remark] * bool(remark))
     return WrongType((Setting(name), f" {wanted}, not {found}"), fix=fix, option=name)
 
@@ -427,11 +428,31 @@ def parse_memory_text(text: str) -> str:
 def check_str(name: str, value: object, example: str) -> str:
     """`value`, if it is a str. Raises `WrongType`."""
     if not isinstance(value, str):
-        error = wrong_type(name, value, "must be a str", example)
-        if type(value).__name__ == "Pattern" and isinstance(getattr(value, "pattern", None), (str, bytes)):
-            error.fix = _source_of(name, value)
+        error = wrong_type(name, value, "must be a str", example, ", for instance")
+        error.fix = _text_held(name, value) or error.parts["fix"]
         raise error
     return value
+
+
+def _text_held(name: str, value: Any) -> Message | None:
+    """The fix with the text in bytes, a list, a compiled pattern or the pattern of a tokenizer; else None."""
+    if type(value).__name__ == "Pattern" and isinstance(getattr(value, "pattern", None), (str, bytes)):
+        return _source_of(name, value)
+    pattern = getattr(value, "pattern", value)
+    if name == "pattern" and isinstance(getattr(pattern, "regex", None), str):
+        return (Setting(name, pattern.name or pattern.regex),)
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    if not all(isinstance(each, (str, bytes)) and each for each in parts):
+        return None
+    try:
+        texts = dict.fromkeys(each if isinstance(each, str) else each.decode() for each in parts)
+    except UnicodeDecodeError:
+        return None
+    return any_of(name, texts) if 0 < len(texts) <= _MAX_TEXTS else None
+
+
+_MAX_TEXTS = 8
+"""Texts of a list that are shown, each as the value of an option that takes one."""
 
 
 def check_folder(name: str, value: object) -> str | os.PathLike[str]:

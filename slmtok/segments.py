@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from slmtok.calls import explains_calls
 from slmtok.checks import BYTES_LIKE, texts_of_one
 from slmtok.errors import WrongType, value_text
-from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
+from slmtok.id_arrays import as_id_array, decode_row, join_ids
 from slmtok.indexing import explains_indexing
 from slmtok.record_texts import short_text
+from slmtok.spans import byte_spans
 from slmtok.specials import allowed_spellings, check_names
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def decode_segments(tokenizer: Tokenizer, ids: object) -> list[Special | str | b
     """See `Tokenizer.decode_segments`."""
     import numpy as np
 
-    array = as_id_array(ids, tokenizer.n_vocab)
+    array = as_id_array(ids, tokenizer.n_vocab, call="tok.decode_segments({})")
     decode_row(tokenizer._encoder, array)  # raises with the position among all ids
     names = {
         token.id: Special(token.role if token.role is not None else token.id) for token in tokenizer.specials.tokens

@@ -8,6 +8,7 @@ the spelling of a special token is ordinary text unless the call allows it.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from inspect import signature
@@ -39,11 +40,13 @@ from slmtok.checks import (
 from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.foreign_options import call_meant, hf_options
-from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
+from slmtok.id_arrays import StreamDecoder, join_ids
+from slmtok.path_arguments import free_name
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
 from slmtok.segments import Segment, Segments, Special
+from slmtok.spans import byte_spans, char_spans
 from slmtok.token_text import FOREIGN_SPACES, Words, escape_token, unescape_token
 from slmtok.tokenizer_file import (
     PROVENANCE,
@@ -65,8 +68,6 @@ if TYPE_CHECKING:
     from slmtok.specials import AllowSpecial, Specials
 
 _Path = str | os.PathLike[str]
-_FUNCTIONS = ("train", "load", "count", "pack", "extend", "prune", "slice", "view", "from_tiktoken")
-"""Functions of the package that are methods in other libraries."""
 
 
 class _NamesConstructors(type):
@@ -136,8 +137,9 @@ class Tokenizer(metaclass=_NamesConstructors):
             return f"; {_id_of(role)}" if what else f"; tok.specials.text({role!r}) has it"
         if name.removesuffix("_id") in self.specials:
             return f"; {_id_of(name.removesuffix('_id'))}"
-        if name in _FUNCTIONS:
-            return f"; slmtok.{name} is a function: help(slmtok.{name})"
+        if name in dir(sys.modules["slmtok"]):
+            # The import names the package where a program calls its tokenizer `slmtok`.
+            return f"; the package has it: import slmtok; help(slmtok.{name})"
         if call := call_meant(name):
             return f"; {call}"
         return "; dir(tok) lists those that it has, and slmtok.compat has adapters with names of other libraries"
@@ -563,11 +565,12 @@ class Tokenizer(metaclass=_NamesConstructors):
         if unknown:
             raise _wrong_call(self.decode, (ids,), {"errors": errors, "skip_special": skip_special}, unknown)
         _check_handler(errors, ids, "tok.decode({}, skip_special={})")
-        return self.decode_bytes(ids, skip_special=skip_special).decode("utf-8", errors)
+        specials = self.specials if skip_special else None
+        return id_arrays.decode_ids(self._encoder, ids, specials).decode("utf-8", errors)
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
         """The bytes of ids. Raises `UnknownId` with the position."""
-        return id_arrays.decode_ids(self._encoder, ids, self.specials if skip_special else None)
+        return id_arrays.decode_ids(self._encoder, ids, self.specials if skip_special else None, "tok.decode_bytes({})")
 
     def decode_batch(self, rows: Ragged | Iterable[Any], errors: str = "replace", *, threads: int = 0) -> list[str]:
         """The texts of many id sequences: a `Ragged`, or any iterable of arrays or lists.

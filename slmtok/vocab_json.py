@@ -7,6 +7,7 @@ from typing import Any
 
 from slmtok import schema
 from slmtok.json_files import load, parse
+from slmtok.path_arguments import free_name
 from slmtok.strict_json import FaultError
 from slmtok.vocabulary import MAX_IDS, Vocabulary
 
@@ -41,7 +42,8 @@ def vocab_metadata(vocabulary: Vocabulary) -> dict[str, object]:
 
 def load_metadata(path: str) -> dict[str, Any]:
     """The content of a vocab.json. Raises `CorruptFile`, `MissingInput`, `Unreadable`."""
-    fix = "name the vocab.json of packed data or a run; slmtok vocab TOK --metadata -o vocab.json writes one"
+    written = f"slmtok vocab TOK --metadata -o {free_name('vocab.json')} writes one"
+    fix = f"name the vocab.json of packed data or a run; {written}"
     return load(path, "vocab.json", lambda data: parse(data, _check), fix=fix)
 
 

@@ -374,7 +374,7 @@ def _counted_first(counts: Sequence[str]) -> str:
     corpus = list(context.params.get("corpus", ())) if context else []
     texts = [each for each in corpus if each not in counts]
     if context is None or not texts or any(map(os.path.isdir, texts)):
-        return "count the text first: slmtok count CORPUS -o more.counts"
+        return f"count the text first: slmtok count CORPUS -o {free_name('more.counts')}"
     target = free_name("more.counts")
     words = [target if each == texts[0] else each for each in context.meta["arguments"] if each not in texts[1:]]
     read = shlex.join([*context.command_path.split(), *words])

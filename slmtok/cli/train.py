@@ -558,7 +558,9 @@ def _folder_as_lock(folder: str) -> MissingInput:
     """The error for a folder in the place of a lock; the fix names the locks in it, or those of the working folder."""
     held = sorted(map(str, Path(folder).glob("*.lock"))) or sorted(map(str, Path().glob("*.lock")))
     lines = [f"slmtok reproduce {shlex.quote(each)}" for each in held[:_MAX_LOCKS]]
-    fix = ", or ".join(lines) or "name the lock: slmtok train CORPUS --vocab N -o tok.json writes tok.lock"
+    output = free_name("tok.json")
+    trained = f"slmtok train CORPUS --vocab N -o {output} writes {Path(output).with_suffix('.lock')}"
+    fix = ", or ".join(lines) or f"name the lock: {trained}"
     certificate = Path(folder) / "eval/val.json"
     what = "run of slm" if is_run(folder) else "folder"
     if is_run(folder) and certificate.is_file():

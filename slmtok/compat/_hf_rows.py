@@ -17,8 +17,8 @@ from slmtok.calls import warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
 from slmtok.errors import OptionError, Setting, WrongType, python_naming
 from slmtok.foreign_options import EXAMPLE_LENGTH, TRUNCATION_SIDE, closest, hf_options, nearest_name
-from slmtok.id_arrays import byte_spans
 from slmtok.record_texts import map_call, texts_in, texts_of_rows
+from slmtok.spans import byte_spans
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged

@@ -548,7 +548,8 @@ class HFTokenizer(metaclass=_NamesRefused):
         if isinstance(ids, int):
             return self._name(ids)
         skipped = set(self.all_special_ids) if skip_special_tokens else set()
-        numbers = check_ids(check_row(ids, "tok.convert_ids_to_tokens({})"))
+        call = "tok.convert_ids_to_tokens({})"
+        numbers = check_ids(check_row(ids, call), call=call)
         return [self._name(id) for id in numbers if id not in skipped]
 
     def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> Any:
@@ -622,7 +623,8 @@ class HFTokenizer(metaclass=_NamesRefused):
     def get_special_tokens_mask(self, token_ids: Iterable[int], already_has_special_tokens: bool = True) -> list[int]:
         """1 for each special token, 0 for others."""
         specials = set(self.all_special_ids)
-        return [int(id in specials) for id in check_ids(check_row(token_ids, "tok.get_special_tokens_mask({})"))]
+        call = "tok.get_special_tokens_mask({})"
+        return [int(id in specials) for id in check_ids(check_row(token_ids, call), call=call)]
 
 
 def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], bool, str | None]:

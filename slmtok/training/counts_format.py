@@ -23,6 +23,7 @@ from slmtok.errors import CorruptFile, Message, OptionError, Setting, Unsupporte
 from slmtok.file_kinds import NAMES, kind_of_file
 from slmtok.files import opened
 from slmtok.options import ReadOptions, option_keys
+from slmtok.path_arguments import free_name
 from slmtok.schemes import SCHEMES
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.vocabulary import BEHAVIOUR, PatternSpec
@@ -101,7 +102,7 @@ def _read(file: BinaryIO, name: str, size: int) -> Layout:
     start = file.read(_HEAD.size)
     if not start.startswith(MAGIC):
         fault = f"it is {NAMES[kind]}" if (kind := kind_of_file(name)) in NAMES else "it does not begin as one"
-        raise corrupt(name, fault, fix="slmtok count CORPUS -o all.counts makes one")
+        raise corrupt(name, fault, fix=f"slmtok count CORPUS -o {free_name('all.counts')} makes one")
     if min(size, len(start) + _DIGEST + _TAIL) < _HEAD.size + _DIGEST + _TAIL:
         raise corrupt(name, f"it ends after {size} bytes")
     _, version, head_length = _HEAD.unpack(start)

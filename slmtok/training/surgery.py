@@ -147,7 +147,10 @@ def extend(
         raise
     check_larger(options.n_vocab, vocabulary.n_vocab)
     if not isinstance(counts, PretokenCounts):
-        fix = _extend_text(tokenizer, counts, given, keywords)
+        is_text = isinstance(counts, (os.PathLike, Iterable)) and not isinstance(counts, (Mapping, bytes))
+        # Of two tokenizers, a call could name the wrong one.
+        fix = "slmtok.count('CORPUS') in its place, which counts the text at the path CORPUS"
+        fix = _extend_text(tokenizer, counts, given, keywords) if is_text else fix
         raise WrongType(f"counts is {type(counts).__name__}, not PretokenCounts", fix=fix)
     _check_kept(tokenizer, options)
     check_no_reading(replace(options, pattern=None), counts)
@@ -358,16 +361,25 @@ def _check_own(vocabulary: Vocabulary) -> None:
         raise foreign_ids("changed")
 
 
+_WITHOUT_KEEP = ("leave ", Setting("keep"), " out: tokens that do not occur are removed, and no others")
+
+
 def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
     example = part_of_size(keep, vocabulary.n_vocab)
-    number = check_int("keep", keep, -U64, example=example)
+    try:
+        number = check_int("keep", keep, -U64, example=example)
+    except WrongType as error:
+        if not isinstance(keep, (float, str)) or not any(map(str.isdigit, str(keep))):
+            error.limit = "the number of ids that are left; no option keeps tokens by name"
+            error.fix = _WITHOUT_KEEP
+        raise
     if number < FIRST_LEARNED:
         raise vocabulary_too_small(number, vocabulary.scheme, option="keep", example=example)
     if number > vocabulary.n_vocab:
         raise OptionError(
             (Setting("keep", number), f" is more than the {vocabulary.n_vocab} ids of the tokenizer"),
             limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}; slmtok extend adds tokens",
-            fix=("leave ", Setting("keep"), " out: tokens that do not occur are removed, and no others"),
+            fix=_WITHOUT_KEEP,
             option="keep",
         )
     return number
@@ -378,6 +390,9 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
         raise WrongType((Setting("ids"), f" takes integers, not {value_text(ids)}"), fix=_ids_meant(ids, vocabulary))
     refuse_masked(ids)
     given = ids if hasattr(ids, "__len__") else [*ids]
+    if _is_mask(given) and len(cast("Any", given)) == vocabulary.n_vocab:
+        fact = (Setting("ids"), " takes integers, and these are bool: a mask")
+        raise WrongType(fact, fix="ids=np.flatnonzero(ids)", option="ids")
     wanted: set[int] = set()
     wrong: list[int] = []
     for id in given:
@@ -407,6 +422,17 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
             option="ids",
         )
     return wanted
+
+
+def _is_mask(ids: Iterable[object]) -> bool:
+    """Whether all values of a list, an array or a tensor are bool."""
+    dtype = getattr(ids, "dtype", None)
+    kinds = {type(each).__name__ for each in ids} if dtype is None else {str(dtype).removeprefix("torch.")}
+    return bool(kinds) and kinds <= _BOOLS
+
+
+_BOOLS = frozenset(["bool", "bool_"])
+"""Names of the types of bools of Python and numpy, of which 1.x has the second."""
 
 
 def _ids_meant(ids: object, vocabulary: Vocabulary) -> Message:
@@ -450,7 +476,7 @@ def _id_of_token(token: object, vocabulary: Vocabulary) -> int | None:
 
 def _integer(value: object) -> int | None:
     """The integer that a number or its text spells."""
-    if isinstance(value, bool):
+    if type(value).__name__ in _BOOLS:
         return None
     with suppress(TypeError, ValueError, OverflowError):
         number = float(cast("Any", value))

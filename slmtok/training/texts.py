@@ -97,7 +97,7 @@ def require_texts(corpus: object) -> Iterable[object]:
         raise WrongType(
             f"a corpus cannot be {type(corpus).__name__}",
             limit="a path, a list of paths, or an iterable of texts",
-            fix="slmtok.slice(tok, n_vocab) makes a smaller one, slmtok.extend(tok, counts, vocab_size=n) a larger one"
+            fix="slmtok.Texts(texts), or the path of a file; slmtok.slice and slmtok.extend change the size of tok"
             if type(corpus).__name__ == "Tokenizer"
             else f"slmtok.Texts({texts_in(corpus) or 'texts'})",
         )

@@ -37,8 +37,12 @@ def fix_of(call) -> str | None:
         (lambda tok: tok.encode("a", add_special_tokens=True), "bos=True, eos=True add them; without, none are added"),
         (lambda tok: tok.encode("</s>", allowed_special="all"), "allow_special='all'"),
         (lambda tok: tok.encode_list("a", add_bos=True), "bos=True"),
-        (lambda tok: tok.encode("a", "b"), "tok.encode_batch(['a', 'b']) for texts of their own"),
+        (
+            lambda tok: tok.encode("a", "b"),
+            "tok.encode_batch(['a', 'b']) for texts of their own; slmtok.compat.as_hf(tok)('a', 'b') for a pair",
+        ),
         (lambda tok: tok.encode_list("a", True), "give options by name"),
+        (lambda tok: tok.get_vocab(np.arange(3)), "tok.get_vocab(), without the ndarray"),
         (lambda tok: tok.encode_batch(["a"], num_threads=3), "threads=3"),
         (lambda tok: tok.decode([1], skip_special_tokens=True), "skip_special=True"),
         (lambda tok: tok.save("tok.json", overwrite=True), "force=True"),

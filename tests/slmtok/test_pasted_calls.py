@@ -479,7 +479,9 @@ def test_holders_of_ids_in_place_of_ids(tok: slmtok.Tokenizer) -> None:
         names = {"tok": tok, **dict.fromkeys(("encoded", "rows", "ds", "df"), holder)}
         for call in (tok.decode, tok.decode_bytes, tok.decode_segments, tok.decode_batch):
             shown, found = pasted(lambda call=call, holder=holder: call(holder), WrongType, **names)
-            assert shown == fix and str(found).count(text) == 1
+            is_other = call in (tok.decode_bytes, tok.decode_segments)
+            assert f"tok.{call.__name__}(" in shown if is_other else shown == fix
+            assert str(found).count(text) == 1
     for empty in ({}, {"text": text}):
         with pytest.raises(WrongType) as caught:
             tok.decode(empty)
@@ -765,7 +767,7 @@ def test_names_of_other_libraries_on_a_tokenizer(tok: slmtok.Tokenizer) -> None:
         with pytest.raises(AttributeError) as caught:
             getattr(tok, name)
         assert eval(str(caught.value).partition("; ")[2].partition(" has it")[0], {"tok": tok}) == value
-    with pytest.raises(AttributeError, match=r"; slmtok.train is a function"):
+    with pytest.raises(AttributeError, match=r"; the package has it: import slmtok; help\(slmtok.train\)$"):
         tok.train("a.txt")
     encoding = as_tiktoken(tok)
     with pytest.warns(UserWarning, match="'<|endoftext|>', which is no special token of this encoding") as warned:

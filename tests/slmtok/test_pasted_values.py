@@ -308,6 +308,33 @@ def test_a_share_of_the_ids(tok: slmtok.Tokenizer, share: Any, n_vocab: int) -> 
     assert slmtok.slice(tok, **options(fix)).n_vocab == n_vocab
 
 
+@pytest.mark.parametrize("keep", [["the", " cat"], [275, 276], np.array([275, 276]), "all", True])
+def test_tokens_to_keep_are_no_number_of_ids(tok: slmtok.Tokenizer, keep: Any) -> None:
+    fix = refused(lambda: slmtok.prune(tok, unused_on="a.txt", keep=keep), WrongType)
+    assert fix == "leave keep out: tokens that do not occur are removed, and no others"
+
+
+@pytest.mark.parametrize("form", [np.asarray, list, np.ndarray.tolist], ids=["array", "list of numpy", "list"])
+def test_a_mask_of_ids_to_prune(tok: slmtok.Tokenizer, form: Any) -> None:
+    mask = form(np.arange(tok.n_vocab) == tok.n_vocab - 1)
+    fix = refused(lambda: slmtok.prune(tok, ids=mask), WrongType)
+    found = eval(f"slmtok.prune(tok, {fix})", {"slmtok": slmtok, "tok": tok, "np": np, "ids": mask})
+    assert found.tokenizer == slmtok.prune(tok, ids=[tok.n_vocab - 1]).tokenizer
+
+
+def test_a_bool_is_no_id_to_prune(tok: slmtok.Tokenizer) -> None:
+    fix = refused(lambda: slmtok.prune(tok, ids=np.array([True, False])), WrongType)
+    assert fix.startswith("name ids from 272 to 279, without ")
+
+
+@pytest.mark.parametrize("counts", [None, 5, {"the": 5}])
+def test_what_is_no_text_is_not_counted_to_extend(tok: slmtok.Tokenizer, counts: Any) -> None:
+    """Also a second tokenizer, whose name a call could take for that of the first."""
+    for other in (counts, tok):
+        fix = refused(lambda other=other: slmtok.extend(tok, other, vocab_size=300), WrongType)
+        assert fix == "slmtok.count('CORPUS') in its place, which counts the text at the path CORPUS"
+
+
 def test_a_number_of_more_ids(tok: slmtok.Tokenizer) -> None:
     counts = slmtok.count("a.txt")
     fix = refused(lambda: slmtok.extend(tok, counts, vocab_size=275), OptionError)

@@ -18,7 +18,7 @@ import pytest
 
 import slmtok
 from slmtok import errors
-from slmtok.compat import as_hf, nanochat, rustbpe
+from slmtok.compat import as_hf, as_tiktoken, nanochat, rustbpe
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
 
@@ -313,3 +313,47 @@ def test_short_ids_are_repeated_in_the_call_that_takes_them(tok) -> None:
             eval(call)
         assert caught.value.fix == mended
     assert tok.decode_batch([[100, 101], [102]]) == [tok.decode([100, 101]), tok.decode([102])]
+
+
+def test_the_remedy_for_ids_calls_the_method_that_was_called(tok) -> None:
+    segments = tok.encode_segments([slmtok.Special("bos"), "a cat"])
+    names = {"tok": tok, "encoded": segments, "pieces": tok.pieces("a cat"), "ragged": tok.encode_batch(["a", "cat"])}
+    names |= {"rows": [*names["ragged"]], "ids": names["pieces"][0]}
+    for call, fix, wanted in (
+        ("tok.decode_segments(encoded)", "tok.decode_segments(encoded.ids)", [slmtok.Special("bos"), "a cat"]),
+        ("tok.decode_bytes(encoded)", "tok.decode_bytes(encoded.ids)", b"<s>a cat"),
+        ("tok.decode_segments(ragged)", "[tok.decode_segments(row) for row in ragged]", [["a"], ["cat"]]),
+        ("tok.decode_bytes(rows)", "[tok.decode_bytes(row) for row in rows]", [b"a", b"cat"]),
+        ("tok.decode(pieces)", "tok.decode([id for id, _ in pieces])", "a cat"),
+        ("tok.decode_bytes(ids)", "tok.decode_bytes(ids[:1])", names["ids"][1]),
+    ):
+        with pytest.raises(errors.WrongType) as caught:
+            eval(call, names)
+        assert str(caught.value.fix).partition(", of a piece")[0] == fix
+        assert eval(fix, names) == wanted
+
+
+def test_ids_of_a_stream_are_pushed(tok) -> None:
+    ids = tok.encode("the cat")
+    with pytest.raises(errors.WrongType) as caught:
+        tok.stream(ids)
+    making, _, pushing = str(caught.value.fix).partition("; ")
+    names = {"tok": tok, "ids": ids}
+    exec(making, names)
+    assert "".join(eval(pushing, names)) == "the cat"
+
+
+def test_options_of_a_tokenizer_on_the_interface_of_tiktoken(tok) -> None:
+    encoding, rows = as_tiktoken(tok), ["the cat"]
+    for call, wanted in (
+        (lambda: encoding.encode("the cat", bos=True), tok.encode_list("the cat", bos=True)),
+        (lambda: encoding.encode_batch(rows, eos=True), [tok.encode_list("the cat", eos=True)]),
+        (lambda: encoding.decode([1, 100], skip_special=True), tok.decode([100])),
+    ):
+        with pytest.raises(errors.UnknownOption) as caught:
+            call()
+        assert eval(str(caught.value.fix).removesuffix(", of the Tokenizer tok"), {"tok": tok}) == wanted
+    with pytest.raises(errors.UnknownOption, match=r"fix:   num_threads=2$"):
+        encoding.encode_batch(rows, threads=2)  # type: ignore[call-arg]
+    with pytest.raises(errors.UnknownOption, match=r"without add_special_tokens$"):
+        encoding.encode("the cat", add_special_tokens=True)  # type: ignore[call-arg]

@@ -79,6 +79,23 @@ def test_options_are_checked_before_the_corpus_is_read(options, kind, fact) -> N
     assert caught.value.fix, str(caught.value)
 
 
+def test_the_remedy_for_another_type_than_str_is_the_text_that_it_holds() -> None:
+    tok = slmtok.train(slmtok.Texts(["once upon a time " * 9]), vocab_size=280, pattern="gpt2")
+    regex = slmtok.train(slmtok.Texts(["once upon a time " * 9]), vocab_size=280, pattern=" ?[a-z]+|.")
+    for option, value, fix in (
+        ("separator", ["\n\n", "\n"], r"separator='\n\n', or separator='\n'"),
+        ("separator", b"\n\n", r"separator='\n\n'"),
+        ("separator", 5, "separator='<|endoftext|>', for instance"),
+        ("separator", [b"\xff"], "separator='<|endoftext|>', for instance"),
+        ("pattern", tok, "pattern='gpt2'"),
+        ("pattern", tok.pattern, "pattern='gpt2'"),
+        ("pattern", regex, "pattern=' ?[a-z]+|.'"),
+    ):
+        with pytest.raises(errors.WrongType) as caught:
+            slmtok.train(Unread(), **{option: value})
+        assert caught.value.fix == fix
+
+
 def test_numpys_integers_are_integers() -> None:
     texts = slmtok.Texts(["once upon a time " * 9])
     options = {

@@ -17,6 +17,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from slmtok.calls import explains_calls
 from slmtok.checks import check_errors, utf8_of
 from slmtok.compat._shared import check_str, split_rows
 from slmtok.compat.tiktoken import load, model
@@ -137,6 +138,7 @@ class Encoding:
         """The ids of a text, special tokens treated as text. Raises `WrongType` unless it is a `str`."""
         return encode_repaired(self._encoder.encode_list, check_str(text))
 
+    @explains_calls
     def encode(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
     ) -> list[int]:
@@ -149,6 +151,7 @@ class Encoding:
         rules.check(check_str(text), roles=self._roles)
         return rules.encode(text, self._specials, self.encode_ordinary)
 
+    @explains_calls
     def encode_to_numpy(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
     ) -> NDArray[np.uint32]:
@@ -164,10 +167,12 @@ class Encoding:
         ids.flags.writeable = False
         return ids
 
+    @explains_calls
     def encode_ordinary_batch(self, text: Sequence[str], *, num_threads: int = 8) -> list[list[int]]:
         """`encode_ordinary` of each text, in order."""
         return self._encode_many(as_batch(text), check_num_threads(num_threads))
 
+    @explains_calls
     def encode_batch(
         self,
         text: Sequence[str],
@@ -185,6 +190,7 @@ class Encoding:
             return [rules.encode(one, self._specials, self.encode_ordinary) for one in texts]
         return self._encode_many(texts, threads)
 
+    @explains_calls
     def encode_with_unstable(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
     ) -> tuple[list[int], list[list[int]]]:
@@ -250,6 +256,7 @@ class Encoding:
         check_overflow(ids)
         raise complete_error(failed) if isinstance(failed, UnknownId) else failed
 
+    @explains_calls
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
         """The text of ids. `errors` as in `bytes.decode`."""
         _check_errors(errors)
@@ -268,6 +275,7 @@ class Encoding:
         spelled = self.decode_tokens_bytes(tokens)
         return b"".join(spelled).decode("utf-8", "replace"), character_starts(spelled)
 
+    @explains_calls
     def decode_batch(
         self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
     ) -> list[str]:
@@ -276,6 +284,7 @@ class Encoding:
         found = self.decode_bytes_batch(batch, num_threads=num_threads)
         return [text.decode("utf-8", errors=errors) for text in found]
 
+    @explains_calls
     def decode_bytes_batch(self, batch: Sequence[Sequence[int]], *, num_threads: int = 8) -> list[bytes]:
         """`decode_bytes` of each."""
         flat, offsets = as_id_rows(batch)

@@ -186,10 +186,13 @@ def test_bodies_that_contradict_themselves(tmp_path):
             slmtok.PretokenCounts.load(forged)
 
 
-def test_files_that_are_something_else(tmp_path, counts):
+def test_files_that_are_something_else(tmp_path, counts, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("no counts at all, but long enough to be looked at" * 9)
-    with pytest.raises(CorruptFile, match="does not begin as one"):
-        slmtok.PretokenCounts.load(tmp_path / "a.txt")
+    for output in ("all.counts", "all-2.counts"):
+        with pytest.raises(CorruptFile, match=rf"does not begin as one\n[^\0]* -o {output} makes one$"):
+            slmtok.PretokenCounts.load(tmp_path / "a.txt")
+        (tmp_path / output).touch()
     with pytest.raises(MissingInput):
         slmtok.PretokenCounts.load(tmp_path / "b.counts")
     with pytest.raises(MissingInput, match="no counts file is named"):
