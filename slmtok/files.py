@@ -278,7 +278,9 @@ _MAX_LISTED = 8
 def similar_file(path: str | os.PathLike[str], is_meant: Callable[[Path], bool] = Path.exists) -> str | None:
     """The remedy that names what exists with a path like this one and may be meant, if something does."""
     near = similar_path(Path(path), is_meant)
-    return f"check the name: there is {str(near)!r}" if near else None
+    # A command would read a name with a dash before it as an option.
+    name = f"./{near}" if str(near).startswith("-") else str(near)
+    return f"check the name: there is {name!r}" if near else None
 
 
 _MAX_NEAR = 8
