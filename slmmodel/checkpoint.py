@@ -93,13 +93,13 @@ _CHECKPOINT = re.compile(r"step-(0|[1-9][0-9]{0,17})")
 
 
 def runs_in(folder: Path) -> list[str]:
-    """The paths of the runs in a folder, sorted."""
+    """The paths of the runs in a folder, sorted; `./` stands before one that a command would read as an option."""
     try:
         with os.scandir(folder) as entries:
             found = [folder / entry.name for entry in islice(entries, _MAX_SCANNED) if entry.is_dir()]
     except OSError:
         return []
-    return sorted(str(each) for each in found if RunFolder(each).exists())
+    return sorted(f"./{run}" if str(run).startswith("-") else str(run) for run in found if RunFolder(run).exists())
 
 
 def known_runs(folder: Path) -> str | None:

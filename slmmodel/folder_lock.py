@@ -87,7 +87,7 @@ def not_written(path: Path, error: OSError, *, left: str = "") -> DiskFull | Unr
         else "name a writable folder"
     )
     fact = f"cannot write {str(path)!r}: {error.strerror or error}"
-    return Unreadable(fact, where=where, fix=fix, path=str(path))
+    return Unreadable(fact, where=where, fix=fix, path=str(path), os_error=error.errno)
 
 
 class FolderHandle:

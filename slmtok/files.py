@@ -5,20 +5,25 @@ from __future__ import annotations
 import codecs
 import errno
 import hashlib
+import io
 import os
 import re
 import shlex
 import stat
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from slmtok.checks import can_be_file_name, check_path, expanded_home, texts_of_one
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
 from slmtok.path_arguments import glob_matches, hub_fetch
 from slmtok.record_texts import short_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,
@@ -43,6 +48,7 @@ MAX_FILE_BYTES = {
 }
 """The most bytes of a file of each kind. Those that list the files of a corpus have room for a million of them."""
 _BLOCK_BYTES = 1 << 20
+NPY_MAGIC, _ZIP_MAGIC = b"\x93NUMPY", b"PK"
 _WEB = ("http:", "https:", "ftp:")
 _FETCH = {
     **dict.fromkeys(_WEB, "curl -fLo {copy} {address}"),
@@ -105,6 +111,32 @@ def read_at_most(file: BinaryIO, limit: int) -> bytes:
 _PART_BYTES = 1 << 20
 _MAX_NAMED = 3
 """Files that the error for a glob names."""
+
+
+def load_npy(stream: BinaryIO, path: Path | None = None) -> NDArray[Any]:
+    """The array of a .npy file, memory-mapped where `path` names the file.
+
+    Raises `ValueError` with a reason of our own: numpy's would recommend pickle, and its exceptions for a damaged
+    header are not documented.
+    """
+    import numpy as np
+
+    file = stream if stream.seekable() else io.BytesIO(stream.read())
+    head = file.read(len(NPY_MAGIC))
+    if head.startswith(_ZIP_MAGIC):
+        raise ValueError("it is an archive of arrays (.npz), not one array (.npy)")
+    if head != NPY_MAGIC:
+        raise ValueError("it is not a .npy file" if head else "it is empty")
+    file.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            array: NDArray[Any] = np.load(path or file, mmap_mode="r" if path else None, allow_pickle=False)
+    except OSError:
+        raise
+    except Exception:
+        raise ValueError("it is truncated or damaged, or holds Python objects") from None
+    return array
 
 
 @contextmanager
@@ -246,7 +278,9 @@ _MAX_LISTED = 8
 def similar_file(path: str | os.PathLike[str], is_meant: Callable[[Path], bool] = Path.exists) -> str | None:
     """The remedy that names what exists with a path like this one and may be meant, if something does."""
     near = similar_path(Path(path), is_meant)
-    return f"check the name: there is {str(near)!r}" if near else None
+    # A command would read a name with a dash before it as an option.
+    name = f"./{near}" if str(near).startswith("-") else str(near)
+    return f"check the name: there is {name!r}" if near else None
 
 
 _MAX_NEAR = 8

@@ -36,6 +36,12 @@ from slmtok.cli.system_errors import NO_ADDRESS_SPACE
 from slmtok.cli.unknown_commands import FINETUNE
 from slmtok.interrupts import at_exit
 
+# Loaded before torch, which may leave no memory for it within a limit that is then named. Windows has none.
+try:
+    import resource
+except ImportError:
+    resource = None  # type: ignore[assignment]
+
 COMMANDS: dict[str, Entry] = {
     "demo": Entry("slmmodel.cli.demo:demo", "text to a tokenizer, a trained model and its samples"),
     "train": Entry("slmmodel.cli.train:train", "train a model on token data"),
@@ -89,30 +95,38 @@ def _meant(command: str, arguments: Sequence[str]) -> str | None:
     return resumed(arguments)
 
 
+_MEMORY_LIMITS = {
+    "RLIMIT_AS": ("the address space", "ulimit {}-v {}", 3000),
+    "RLIMIT_DATA": ("the private memory", "ulimit {}-d {}", 700),
+}
+"""By the name of a limit: what it limits, the command that sets it, and the MB of it that torch for CUDA takes."""
+
+
 def _library_too_large(error: Exception) -> Exception | None:
-    """The error for torch or another library that cannot be loaded within the limit of address space."""
+    """The error for torch or another library that cannot be loaded within a limit on the memory of this process."""
     found = NO_ADDRESS_SPACE.search(str(error)) if isinstance(error, (ImportError, OSError)) else None
-    limits = _address_space_limits()
-    if limits is None or not (found or (isinstance(error, MemoryError) and _is_raised_by_torch(error))):
+    name = _tightest_limit()
+    if name is None or not (found or (isinstance(error, MemoryError) and _is_raised_by_torch(error))):
         return None
-    soft, hard = limits
-    raised = f"ulimit -S -v {'unlimited' if hard is None else hard // 1024}"
+    memory, command, needed = _MEMORY_LIMITS[name]
+    soft, hard = resource.getrlimit(getattr(resource, name))
+    is_open = hard == resource.RLIM_INFINITY
+    raised = command.format("-S ", "unlimited" if is_open else hard // 1024)
     return OutOfMemory(
         f"a library cannot be loaded: {found[0]}" if found else "torch cannot be loaded: not enough memory",
-        where=f"the address space of this process is limited to {soft:,} bytes (RLIMIT_AS, ulimit -v {soft // 1024})",
-        limit="torch for CUDA takes more than 3 GB of it",
-        fix=raised if hard is None or hard > soft else "a shell or a job with a larger limit; it cannot be raised here",
+        where=f"{memory} of this process is limited to {soft:,} bytes ({name}, {command.format('', soft // 1024)})",
+        limit=f"torch for CUDA takes more than {needed:,} MB of it",
+        fix=raised if is_open or hard > soft else "a shell or a job with a larger limit; it cannot be raised here",
     )
 
 
-def _address_space_limits() -> tuple[int, int | None] | None:
-    """(soft, hard) limit of the address space in bytes; None for a hard one that is not set, or without a soft one."""
-    try:
-        import resource
-    except ImportError:
+def _tightest_limit() -> str | None:
+    """The limit that is set on the memory of this process and leaves least of what torch takes; None without one."""
+    if resource is None:
         return None
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    return None if soft == resource.RLIM_INFINITY else (soft, None if hard == resource.RLIM_INFINITY else hard)
+    limits = {name: resource.getrlimit(getattr(resource, name))[0] for name in _MEMORY_LIMITS}
+    given = [name for name, soft in limits.items() if soft != resource.RLIM_INFINITY]
+    return min(given, key=lambda name: limits[name] / _MEMORY_LIMITS[name][2], default=None)
 
 
 def _memory_error(error: Exception) -> Exception | None:

@@ -18,7 +18,7 @@ from slmmodel.cli.open_by_path import (
     refuse_run,
     tokenizer_near,
 )
-from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
+from slmmodel.cli.options import COUNT, LENGTH, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text, is_text
 from slmmodel.errors import InvalidConfig, MissingInput, OptionError, unknown_name
@@ -88,9 +88,9 @@ def _steps_of(run: RunFolder) -> int | None:
 @option("--max-rows", metavar="N", type=COUNT, default=4, help="Sequences shown of each batch; 0 shows all.")
 @option("--split", metavar="NAME", default="train", help="train or val.")
 @tokenizer_option(required=False, help="The tokenizer; by default that of the data. Without one: ids.")
-@option("--seq-len", metavar="N", type=POSITIVE, show_default=f"{DEFAULT_SEQ_LEN}", panel=_DATA_PANEL,
+@option("--seq-len", metavar="N", type=LENGTH, show_default=f"{DEFAULT_SEQ_LEN}", panel=_DATA_PANEL,
         help="Positions of a sequence.")  # fmt: skip
-@option("--batch-size", metavar="N", type=POSITIVE, show_default=f"{DEFAULT_BATCH_SIZE}", panel=_DATA_PANEL,
+@option("--batch-size", metavar="N", type=LENGTH, show_default=f"{DEFAULT_BATCH_SIZE}", panel=_DATA_PANEL,
         help="Sequences of a batch.")  # fmt: skip
 @setting_option("data.pack", overrides=True, panel=_DATA_PANEL)
 @setting_option("data.positions", overrides=True, panel=_DATA_PANEL)

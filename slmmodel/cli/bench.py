@@ -10,19 +10,24 @@ from slmmodel.cli.options import DURATION, numbers, setting_option, threads_opti
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time
-from slmtok.cli.options import command, option
+from slmtok.cli.options import AmbiguousError, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
 
 PRESET = "cpu-demo"
+MAX_BATCH_SIZE = 1_000_000
 _HEAD = ("device", "rows", "ids", "s/step", "ids/s", "forward", "1,024 rows", "100 steps")
 
 
 def parse_sizes(text: str) -> list[int]:
-    """Integers from 1 up, ascending. Raises `ValueError`."""
+    """Integers from 1 to `MAX_BATCH_SIZE`, ascending. Raises `ValueError`."""
     sizes = sorted(set(map(int, text.split(","))))
     if sizes[0] < 1:
         raise ValueError
+    if sizes[-1] > MAX_BATCH_SIZE:
+        within = [size for size in sizes if size <= MAX_BATCH_SIZE] or [32]
+        fact = f"takes sizes up to {MAX_BATCH_SIZE:,}, not {sizes[-1]:,}"
+        raise AmbiguousError(fact, [",".join(map(str, within))])
     return sizes
 
 

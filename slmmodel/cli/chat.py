@@ -15,6 +15,7 @@ from slmmodel.cli.options import (
     COUNT,
     OPENING,
     SAMPLING_HABITS,
+    SEED,
     field_option,
     one_text,
     opening_options,
@@ -83,7 +84,7 @@ _HABITS: dict[str, Habit] = {
 @field_option("top_k", SampleConfig.model_fields["top_k"])
 @option("--max-new", "--max-new-tokens", "max_new_tokens", metavar="N", type=COUNT, default=128,
         help="Maximum number of new ids of an answer.")  # fmt: skip
-@option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the random choices.")
+@option("--seed", metavar="N", type=SEED, default=0, help="Seed of the random choices.")
 @option(
     "--transcript",
     metavar="FILE",

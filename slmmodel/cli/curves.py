@@ -25,6 +25,7 @@ from slmtok.atomic import check_outputs, outputs
 from slmtok.cli.options import argument, choice, command, instead, option, output_options
 from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
+from slmtok.pages.charts import any_letters, chart_label
 
 SUFFIXES = (".png", ".svg", ".html")
 _VECTOR_SUFFIXES = (".pdf", ".eps", ".ps", ".svgz", ".svg", ".emf", ".pgf")
@@ -148,8 +149,9 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
     n_rows = len(PANELS) + has_gates
     figure = figure_class()(figsize=(1.5 + 4.5 * len(against), 3.75 * n_rows), layout="constrained")
     panels = figure.subplots(n_rows, len(against), squeeze=False)
-    names = ", ".join(curve.name for curve in curves[:3]) + (" …" if len(curves) > 3 else "")
-    figure.suptitle(_label(f"Training of {names}"))
+    more = " …" if len(curves) > 3 else ""
+    names = ", ".join(curve.name for curve in curves[:3]) + more
+    figure.suptitle(_formula_free(f"Training of {', '.join(chart_label(curve.name) for curve in curves[:3])}{more}"))
     for row, (train, validation, label) in zip(panels[: len(PANELS)], PANELS, strict=True):
         for axes, name in zip(row, against, strict=True):
             field, unit = AXES[name]
@@ -168,15 +170,24 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
 
 
 def _label(name: str) -> str:
-    """A name for matplotlib, where `$` begins a formula, and a label that begins with `_` is not in the legend."""
-    return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
+    """A name for the legend of matplotlib, which leaves out one that begins with `_`."""
+    return (" " if name.startswith("_") else "") + _formula_free(chart_label(name))
+
+
+def _formula_free(text: str) -> str:
+    """Text for matplotlib, where `$` begins a formula."""
+    return text.replace("$", r"\$")
 
 
 def save_figure(figure: Any, target: str, title: str, *, force: bool) -> None:
     """Writes a figure in the format of its suffix; `title` is that of the HTML page. Equal figures give equal bytes."""
     import matplotlib
 
-    with matplotlib.rc_context({"svg.hashsalt": "slm"}), outputs(target, force=force) as (temporary,):
+    with (
+        matplotlib.rc_context({"svg.hashsalt": "slm"}),
+        outputs(target, force=force) as (temporary,),
+        any_letters(),
+    ):
         if target.endswith(".png"):
             figure.savefig(temporary, format="png", dpi=DPI)
         else:

@@ -79,15 +79,24 @@ SAMPLING_HABITS = {
     "-s": instead("--seed {}", "0"),
 }
 """Options of other samplers that `slm chat` takes too, each with what stands for it here."""
+MAX_SEED = (1 << 63) - 1
+"""As of `run.seed`; torch takes no larger one."""
+MAX_LENGTH = 1 << 24
+"""Ids of a sequence that an option asks for, or sequences of a batch, which are in memory."""
+_MAX_SECONDS = 366 * 24 * 3600
 COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
+SEED = _number(sizes.parse_count, f"an integer from 0 to {MAX_SEED:,}", maximum=MAX_SEED)
+LENGTH = _number(sizes.parse_count, f"an integer from 1 to {MAX_LENGTH:,}", minimum=1, maximum=MAX_LENGTH)
 SAMPLES = _number(sizes.parse_count, "an integer from 1 to 1,000,000", minimum=1, maximum=1_000_000)
 RESAMPLES = _number(
     sizes.parse_count, f"an integer from {MIN_RESAMPLES} to 10,000,000", minimum=MIN_RESAMPLES, maximum=10_000_000
 )
 SEEDS = _number(sizes.parse_count, "an integer from 1 to 1,000", minimum=1, maximum=1000)
-SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
-DURATION = _number(sizes.parse_time, "a time above 0, such as 0.5s or 2min", minimum=0.001)
+SECONDS = _number(sizes.parse_time, "a time up to a year such as 130s, 5min or 2h", maximum=_MAX_SECONDS)
+DURATION = _number(
+    sizes.parse_time, "a time above 0, up to a year, such as 0.5s or 2min", minimum=0.001, maximum=_MAX_SECONDS
+)
 STEP = Parsed(parse_step)
 
 run_argument = run_argument_of()

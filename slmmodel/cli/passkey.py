@@ -20,9 +20,10 @@ from slmmodel.cli.open_by_path import (
 from slmmodel.cli.options import (
     COUNT,
     COUNT_HABITS,
+    MAX_LENGTH,
     OPENING,
-    POSITIVE,
     SAMPLES,
+    SEED,
     numbers,
     opening_options,
     run_argument,
@@ -50,8 +51,6 @@ MAX_BATCH_IDS = 1 << 16
 """Ids of prompts that are read at once."""
 SHADES = " ░▒▓█"
 IDS_PER_K = 1024
-MAX_LENGTH = 1 << 24
-"""Ids of a passkey task, whose filler is in memory."""
 MAX_DIGITS = 9
 
 
@@ -96,8 +95,8 @@ DEPTHS = numbers(_depths, "per cents from 0 to 100 such as 0,50,100")
         help="Per cent of the filler before the number: 0 is the start, 100 the end.")  # fmt: skip
 @option("--samples", metavar="N", type=SAMPLES, default=10, help="Numbers of each length and depth.")
 @option("--digits", metavar="N", type=COUNT, default=5, help="Digits of a number, 2 to 9.")
-@option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the numbers.")
-@option("--max-new", "max_new", metavar="N", type=POSITIVE, default=15, help="Ids that are generated, greedily.")
+@option("--seed", metavar="N", type=SEED, default=0, help="Seed of the numbers.")
+@option("--max-new", "max_new", metavar="N", type=SAMPLES, default=15, help="Ids that are generated, greedily.")
 @option("--ignore-memory", is_flag=True, help="A control for infini: gates 0, so only the last segment is read.")
 @option("--template", metavar="FILE", help="Own sentences as YAML: intro, filler, needle, question, answer.")
 @opening_options

@@ -15,6 +15,7 @@ from slmmodel.cli.options import (
     OPENING,
     POSITIVE,
     SAMPLES,
+    SEED,
     opening_options,
     run_argument,
     run_as_argument,
@@ -97,7 +98,7 @@ NAMES = Parsed(
 @option("--lr", metavar="X", type=float, default=1e-3, help="Learning rate of AdamW.")
 @option("--samples", metavar="N", type=SAMPLES, default=200, help="Questions of the test; training has none of them.")
 @option("--digits", metavar="N", type=POSITIVE, default=3, help="Digits of the numbers that are added, 2 to 9.")
-@option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the questions.")
+@option("--seed", metavar="N", type=SEED, default=0, help="Seed of the questions.")
 @opening_options
 @option(
     "--check",

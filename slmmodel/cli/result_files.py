@@ -5,6 +5,7 @@ Certificates of `slm eval` (docs/formats/certificate.md), and results of `slm pa
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 from collections.abc import Mapping, Sequence
@@ -207,8 +208,14 @@ def check_result(run: RunFolder, name: str = "result.json", *, option: str) -> N
             check_folder(folder)
         check_outputs(folder / name if folder.is_dir() else folder, force=True)
     except (Unreadable, SlmtokError) as error:
-        error.fix = f"{option} FILE, in another folder"
+        error.fix = _fix_of(error, option)
         raise
+
+
+def _fix_of(error: Unreadable | SlmtokError, option: str) -> str:
+    """What lets a result be written: a higher limit of the process, which holds in each folder, or another folder."""
+    number = error.fields.get("os_error")
+    return atomic.REMEDIES[number] if number in (errno.EFBIG, errno.EMFILE) else f"{option} FILE, in another folder"
 
 
 def identity(context: RunContext, step: int | None) -> dict[str, Any]:
@@ -258,7 +265,7 @@ def write_result(
         write_file(target, data, run.handle, atomic.temporary_path(target))
     except Unreadable as error:
         if run.handle is None or run.handle.is_in_place:
-            error.fix = f"{option} FILE, in another folder"
+            error.fix = _fix_of(error, option)
         raise
     check_in_place(run.handle)
     if earlier is not None and not settings().quiet and not _adds_to(data, earlier):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import warnings
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -66,19 +67,38 @@ def _read_llmc(path: Path, dtype: str) -> NDArray[Any]:
 
 
 def _read_npy(path: Path, dtype: str) -> NDArray[Any]:
+    with path.open("rb") as file:
+        is_archive = file.read(2) == b"PK"
+    if is_archive:
+        raise corrupt(path, "is an archive of arrays (.npz), not one array (.npy)", _of_archive(path))
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise corrupt(path, f"is not a readable array ({error})", FIX) from None
+        # numpy warns of a shape whose product overflows, and then refuses it.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    # Exceptions of numpy for a damaged header are not documented, and the message of some recommends pickle.
+    except Exception:
+        fact = "is not a readable array: it is truncated or damaged, or holds Python objects"
+        raise corrupt(path, fact, FIX) from None
     if array.dtype.kind not in "ui" or array.ndim not in (1, 2):
         fact = f"holds {array.ndim}-dimensional {array.dtype}, expected integer ids in 1 or 2 dimensions"
         raise corrupt(path, fact, _as_integers(path, array) or "name an array of token ids")
     return array.reshape(-1)
 
 
+def _of_archive(path: Path) -> str:
+    """The command that writes the first array of an archive as a file of its own."""
+    written = path.with_name(f"{path.stem}-array.npy")
+    read, name = (json.dumps(str(each), ensure_ascii=False) for each in (path, written))
+    code = f"import numpy; numpy.save({name}, next(iter(numpy.load({read}).values())))"
+    return f"python -c {shlex.quote(code)} writes its first array to {shlex.quote(str(written))}: name that"
+
+
 def _as_integers(path: Path, array: NDArray[Any]) -> str | None:
     """The command that writes ids as integers where the first ones are whole numbers; None for other arrays."""
-    head = array.reshape(-1)[:_HEAD_IDS] if array.ndim in (1, 2) and array.dtype.kind == "f" else array[:0]
+    if array.ndim not in (1, 2) or array.dtype.kind != "f":
+        return None
+    head = array.reshape(-1)[:_HEAD_IDS]
     if not head.size or not (np.isfinite(head) & (head >= 0) & (head == np.floor(head))).all():
         return None
     written = path.with_name(f"{path.stem}-uint32.npy")

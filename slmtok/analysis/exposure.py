@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CHUNK_IDS = 1 << 22
 DEFAULT_BELOW = 100
 """Updates below which an id counts as rare."""
+MAX_EPOCHS = 1_000_000
 
 
 @explains_indexing
@@ -79,15 +80,15 @@ def exposure(
 ) -> Exposure:
     """Counts the ids of a split of packed data, and says which of them a training leaves rare.
 
-    tokenizer: the one of the data. Raises `OptionError` (no such split, epochs not above 0, another tokenizer),
+    tokenizer: the one of the data. Raises `OptionError` (no such split, epochs out of range, another tokenizer),
     `CorruptFile` for an id beyond the vocabulary, `WrongType`.
     """
     refuse_swapped(tokenizer, data, "exposure(data, tokenizer)", "exposure(data, tok)")
     check_shards("data", data)
-    if not 0 < epochs < float("inf"):
+    if not 0 < epochs <= MAX_EPOCHS:
         raise OptionError(
             (Setting("epochs", epochs), " is no number of epochs"),
-            limit="above 0",
+            limit=f"above 0, at most {MAX_EPOCHS:,}",
             fix=(Setting("epochs", 1),),
             option="epochs",
         )

@@ -56,6 +56,7 @@ _NOT_PLAIN = (*COMPRESSED, *(suffix for entry in FORMATS.values() if entry.recor
 """Suffixes by which a file would not be read as text."""
 _STORIES = PLAIN_TEXT._replace(refused=(*BINARY_SUFFIXES, *_NOT_PLAIN))
 _HEAD = ("", "load", "first call", "", "third call", "", "memory", "returns", "first", "third")
+_MAX_ROUNDS = 10_000
 
 
 def _peers(value: str | None, arguments: Sequence[str]) -> str:
@@ -129,8 +130,9 @@ def bench(
             option="against",
         )
     check_peers(peers)
-    if not rounds:
-        raise OptionError("--rounds 0 measures nothing", limit="at least 1", fix="--rounds 5", option="rounds")
+    if not 1 <= rounds <= _MAX_ROUNDS:
+        fact = f"--rounds {rounds:,} is out of range"
+        raise OptionError(fact, limit=f"1 to {_MAX_ROUNDS:,}", fix="--rounds 5", option="rounds")
     refuse_missing([tokenizer] if tokenizer else [])
     with Progress() as progress:
         documents = _read_text(on, read) if on else _stories(read.max_bytes or DEFAULT_STORY_BYTES)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from slmtok.atomic import REMEDIES
 from slmtok.checks import name_too_long
@@ -38,10 +40,11 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return name_too_long(os.fsdecode(error.filename))
     if isinstance(error, OSError):
+        closed = _closed_folder(os.fsdecode(error.filename)) if error.errno == errno.EACCES else None
         return Unreadable(
-            f"cannot use {error.filename!r}: {error.strerror or error}",
+            f"cannot use {(closed or error.filename)!r}: {error.strerror or error}",
             where=str(error.filename),
-            fix="check its name and permissions",
+            fix=f"chmod u+rx {shlex.quote(closed)}, as its owner" if closed else "check its name and permissions",
             os_error=error.errno,
         )
     unloaded = NO_ADDRESS_SPACE.search(str(error)) if isinstance(error, ImportError) else None
@@ -60,6 +63,12 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
         limit=f"this is a fault of {package}, not of your input",
         fix="run it again with --traceback and report what it prints",
     )
+
+
+def _closed_folder(path: str) -> str | None:
+    """The outermost folder above a path whose entries this user may not reach; None where all are open."""
+    folders = reversed(Path(path).parents)
+    return next((str(folder) for folder in folders if folder.is_dir() and not os.access(folder, os.X_OK)), None)
 
 
 def stdout_error(error: OSError, written: Sequence[str] = ()) -> SlmtokError:

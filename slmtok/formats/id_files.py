@@ -12,7 +12,6 @@ import json
 import re
 import shlex
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +23,7 @@ from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, DocumentTooLarge, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_content import BINARY, CHECKPOINT, HEAD_BYTES, content_of
-from slmtok.files import missing_input, read_at_most, read_file
+from slmtok.files import NPY_MAGIC, load_npy, missing_input, read_at_most, read_file
 from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 from slmtok.path_arguments import free_name, glob_matches
 
@@ -53,7 +52,6 @@ _PRINTED = re.compile(rb"(tensor|array)\(\[")
 _NARROW, _WIDE, _LONG = 2, 4, 8
 """Bytes of a raw id."""
 _MAX_I64 = (1 << 63) - 1
-_NPY_MAGIC = b"\x93NUMPY"
 _FORMAT_OF_SUFFIX = {".npy": "npy", ".bin": "bin"}
 
 
@@ -84,7 +82,7 @@ def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2, by_r
         )
     if input_format == "auto":
         input_format = format_of(source)
-    elif input_format != "npy" and source != STDIN and read_file(source, len(_NPY_MAGIC)) == _NPY_MAGIC:
+    elif input_format != "npy" and source != STDIN and read_file(source, len(NPY_MAGIC)) == NPY_MAGIC:
         raise OptionError(
             (f"{source} is a numpy array, not what ", Setting("input_format", input_format), " names"),
             where=source,
@@ -148,7 +146,7 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
     try:
         with open_bytes(source) as stream:
             content = stream if source != STDIN else io.BytesIO(_read_stdin(stream))
-            array = _raw_array(source, content.read(), itemsize) if input_format == "bin" else _load_npy(content)
+            array = _raw_array(source, content.read(), itemsize) if input_format == "bin" else load_npy(content)
     except (OptionError, DocumentTooLarge):
         raise
     except ValueError as error:
@@ -236,33 +234,10 @@ def _n_ids_by_offsets(source: str) -> int | None:
         return None
     try:
         with Path(source + OFFSETS_SUFFIX).open("rb") as file:
-            offsets = _load_npy(file)
+            offsets = load_npy(file)
     except (OSError, ValueError):
         return None
     return int(offsets[-1]) if offsets.ndim == 1 and len(offsets) and offsets.dtype.kind in "iu" else None
-
-
-def _load_npy(stream: BinaryIO) -> NDArray[Any]:
-    """The array of a .npy file. Raises `ValueError` with a reason of our own: numpy's would recommend pickle.
-
-    numpy would also open an archive of arrays, and its exceptions for a damaged header are not documented.
-    """
-    import numpy as np
-
-    file = stream if stream.seekable() else io.BytesIO(stream.read())
-    head = file.read(len(_NPY_MAGIC))
-    if head != _NPY_MAGIC:
-        raise ValueError("it is not a .npy file" if head else "it is empty")
-    file.seek(0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            array: NDArray[Any] = np.load(file, allow_pickle=False)
-    except OSError:
-        raise
-    except Exception:
-        raise ValueError("it is truncated or damaged, or holds Python objects") from None
-    return array
 
 
 def _split_documents(source: str, ids: NDArray[Any]) -> Iterator[IdRow]:
@@ -274,7 +249,7 @@ def _split_documents(source: str, ids: NDArray[Any]) -> Iterator[IdRow]:
         return
     try:
         with beside.open("rb") as file:
-            offsets = _load_npy(file)
+            offsets = load_npy(file)
     except ValueError:
         offsets = np.empty(0, np.int64)
     if (
@@ -431,7 +406,7 @@ class _Line:
             content = content_of(word) if index == 0 else None
             if content is not None:
                 format = (
-                    "npy" if word.startswith(_NPY_MAGIC) else "bin" if content is BINARY or content.encoded else None
+                    "npy" if word.startswith(NPY_MAGIC) else "bin" if content is BINARY or content.encoded else None
                 )
                 raise MalformedRecord(
                     f"this is {content.name}, not lines of ids",

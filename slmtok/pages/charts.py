@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ INCHES = (5.2, 3.4)
 N_COLOURS = 6
 MANY = 10_000
 """From here up an axis counts in k, M, G, T."""
+MAX_LABEL = 60
+"""Characters of a name; a longer one would leave no room for the curves."""
 MAX_LEGEND = 12
 """Lines of a legend; a longer one would cover the chart."""
 _INK, _LINE, _SERIES = "#010101", "#020202", "#0300{:02d}"
@@ -66,6 +70,22 @@ class Interval:
     high: float
 
 
+def chart_label(name: str) -> str:
+    """A name as a chart has it: without the middle of a long one, and with a space for a tab and the like."""
+    if len(name) > MAX_LABEL:
+        half = MAX_LABEL // 2
+        name = f"{name[:half]}…{name[1 - half :]}"
+    return "".join(letter if letter.isprintable() else " " for letter in name)
+
+
+@contextmanager
+def any_letters() -> Iterator[None]:
+    """Lets names have letters that the font of matplotlib lacks: it draws boxes, which need no warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
 def line_chart(lines: Sequence[Line], *, x: str, y: str, log_x: bool = False, ticks: Sequence[float] = ()) -> str:
     """SVG of lines over one pair of axes. x, y: labels; ticks: those of a logarithmic x. Raises `MissingExtra`."""
 
@@ -75,7 +95,7 @@ def line_chart(lines: Sequence[Line], *, x: str, y: str, log_x: bool = False, ti
             if line.marked:
                 style |= {"marker": _MARKERS[line.colour % len(_MARKERS)], "markersize": 4}
             colour = _SERIES.format(line.colour % N_COLOURS)
-            axes.plot(line.x, line.y, label=line.name, color=colour, linewidth=1.6, **style)
+            axes.plot(line.x, line.y, label=chart_label(line.name), color=colour, linewidth=1.6, **style)
         if log_x:
             axes.set_xscale("log", base=2)
         if ticks:
@@ -92,7 +112,7 @@ def line_chart(lines: Sequence[Line], *, x: str, y: str, log_x: bool = False, ti
         if len(named) > MAX_LEGEND:
             axes.set_title(f"{len(named)} lines, too many for a legend", fontsize=9)
         elif len(named) > 1:
-            axes.legend(named.values(), named, fontsize=9)
+            axes.legend(named.values(), map(chart_label, named), fontsize=9)
 
     return _svg(draw, INCHES)
 
@@ -107,7 +127,7 @@ def forest_plot(intervals: Sequence[Interval], *, x: str, margin: float = 0.0) -
         for row, one in enumerate(intervals):
             axes.plot([one.low, one.high], [row, row], color=_SERIES.format(0), linewidth=2, marker="|", markersize=9)
             axes.plot([one.middle], [row], color=_SERIES.format(0), marker="D", markersize=5)
-        axes.set_yticks(range(len(intervals)), [one.name for one in intervals])
+        axes.set_yticks(range(len(intervals)), [chart_label(one.name) for one in intervals])
         axes.set_ylim(len(intervals) - 0.5, -0.5)
         axes.set_xlabel(x)
         axes.grid(axis="x", linewidth=0.6)
@@ -121,7 +141,7 @@ def _svg(draw: Any, inches: tuple[float, float]) -> str:
         from matplotlib.figure import Figure
     except ImportError:
         raise missing_extra("a chart", "matplotlib") from None
-    with mpl.rc_context(_RC):
+    with mpl.rc_context(_RC), any_letters():
         figure = Figure(figsize=inches, layout="constrained")
         draw(figure.subplots())
         found = io.StringIO()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.errors import OptionError, Setting
+from slmtok.files import load_npy
 from slmtok.shards.format import FRAMES, HEADER_BYTES, Header, corrupt_file, id_dtype, map_array
 
 if TYPE_CHECKING:
@@ -162,12 +163,11 @@ def _npy_files(shards: Shards, options: PackOptions) -> Files:
 
 def _read_npy(path: Path, wide: bool) -> NDArray[Any]:
     """The ids of one file; rows are joined."""
-    import numpy as np
-
     limit = "an array of uint16 or uint32 in one or two dimensions"
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        with path.open("rb") as file:
+            array = load_npy(file, path)
+    except (ValueError, OSError) as error:
         raise corrupt_file(path, str(error), limit=limit) from None
     if array.dtype.kind != "u" or array.dtype.itemsize not in (2, 4) or array.ndim not in (1, 2):
         raise corrupt_file(path, f"it holds {array.dtype} of shape {array.shape}", limit=limit)

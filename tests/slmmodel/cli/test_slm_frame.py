@@ -218,18 +218,26 @@ def test_a_variable_that_torch_refuses_is_named(tmp_path, content, variables, re
         "raise MemoryError",
     ],
 )
-@pytest.mark.parametrize(("hard", "fix"), [(1 << 40, "ulimit -S -v 1073741824\n"), (1 << 34, "a shell or a job with")])
-def test_a_limit_of_address_space_is_named_with_its_value(tmp_path, broken, hard, fix):
+@pytest.mark.parametrize(
+    ("name", "hard", "fix"),
+    [
+        ("RLIMIT_AS", 1 << 40, "ulimit -S -v 1073741824\n"),
+        ("RLIMIT_AS", 1 << 34, "a shell or a job with"),
+        ("RLIMIT_DATA", 1 << 40, "ulimit -S -d 1073741824\n"),
+    ],
+)
+def test_a_limit_on_memory_is_named_with_its_value(tmp_path, broken, name, hard, fix):
     """Not a fault of the installation."""
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch/__init__.py").write_text(broken)
     code = (
-        f"import resource, sys\nresource.setrlimit(resource.RLIMIT_AS, ({1 << 34}, {hard}))\n"
+        f"import resource, sys\nresource.setrlimit(resource.{name}, ({1 << 34}, {hard}))\n"
         f"sys.path.insert(0, {str(tmp_path)!r})\nfrom slmmodel.cli import main\nsys.exit(main(['bench']))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "be loaded: " in done.stderr and "--force-reinstall" not in done.stderr
-    assert "limited to 17,179,869,184 bytes (RLIMIT_AS, ulimit -v 16777216)\n" in done.stderr
+    flag = {"RLIMIT_AS": "v", "RLIMIT_DATA": "d"}[name]
+    assert f"limited to 17,179,869,184 bytes ({name}, ulimit -{flag} 16777216)\n" in done.stderr
     assert f"  fix:   {fix}" in done.stderr
 
 

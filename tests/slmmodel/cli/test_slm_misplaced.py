@@ -159,6 +159,10 @@ def test_runs_of_a_folder(here):
     assert runs_in(here) == [str(here / "run"), str(here / "run2")] and runs_in(here / "none") == []
     with pytest.raises(MissingInput, match=r"limit: runs in \./: run, run2\n  fix:   name 'run'"):
         slmmodel.load("rnu")
+    for name in ("run", "run2"):
+        (here / name).rename(here / f"-{name}")
+    with pytest.raises(MissingInput, match=r"fix:   name '\./-run'"):
+        slmmodel.load("./-rnu")
 
 
 @pytest.mark.parametrize("name", ["gpu", "GPU", "gpu:0", "cuda:99", "mps", "Cuda"])

@@ -60,6 +60,17 @@ def test_names_are_no_formulas_and_are_all_in_the_legend(slm, runs):
     assert [text.strip() for text in texts if text.strip() in names] == names
 
 
+@pytest.mark.filterwarnings("error")
+def test_names_leave_room_for_the_curves(slm, runs):
+    for name in ("x" * 255, "a\tb", "\u65e5\u672c"):
+        shutil.copytree(runs / "a", name)
+        slm("plot", name, "--against", "step", "-o", "x.svg", "--force", code=0)
+        slm("report", name, "-o", "x.html", "--force", code=0)
+    slm("report", "x" * 255, "a\tb", "-o", "x.html", "--force", code=0)
+    slm("plot", "x" * 255, "--against", "step", "-o", "x.svg", "--force", code=0)
+    assert f"<!-- {'x' * 30}…{'x' * 29} -->" in Path("x.svg").read_text()
+
+
 @pytest.mark.parametrize("name", ["x.png", "x.html"])
 def test_pictures(slm, runs, name):
     ran = slm("plot", runs / "a", "--against", "step", "-o", name, "--json", code=0)

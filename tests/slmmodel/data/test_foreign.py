@@ -228,3 +228,28 @@ def test_ids_as_floats_have_the_command_that_writes_integers(tmp_path: Path) -> 
     with pytest.raises(CorruptFile) as caught:
         open_source(tmp_path / "x.npy", vocab=VOCAB)
     assert caught.value.fix == "name an array of token ids"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shape", ["(99999999999999999999,)", "(True,)", "(4294967296,4294967296)", "(-3,)"])
+def test_an_array_of_no_possible_shape_is_damaged(tmp_path: Path, shape: str) -> None:
+    header = f"{{'descr':'<u2','fortran_order':False,'shape':{shape}}}".ljust(117).encode() + b"\n"
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(16))
+    with pytest.raises(CorruptFile, match="is not a readable array: it is truncated or damaged"):
+        open_source(path, vocab=VOCAB)
+
+
+def test_what_is_not_one_array_of_ids_is_named(tmp_path: Path) -> None:
+    for number in (5, 5.0):
+        np.save(tmp_path / "one.npy", np.array(number))
+        with pytest.raises(CorruptFile, match="holds 0-dimensional"):
+            open_source(tmp_path / "one.npy", vocab=VOCAB)
+    with (tmp_path / "x.npy").open("wb") as file:
+        np.savez(file, ids=np.array(ids_of("eos"), "<u2"))
+    with pytest.raises(CorruptFile, match="is an archive of arrays") as caught:
+        open_source(tmp_path / "x.npy", vocab=VOCAB)
+    assert caught.value.fix is not None
+    command = shlex.split(caught.value.fix.split(" writes ")[0])
+    subprocess.run([sys.executable, *command[1:]], check=True)
+    assert open_source(tmp_path / "x-array.npy", vocab=VOCAB).n_docs == len(DOCS)

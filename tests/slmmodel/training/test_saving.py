@@ -17,10 +17,11 @@ import torch
 
 from slmmodel import files
 from slmmodel.checkpoint import RunFolder, Snapshot
+from slmmodel.cli import result_files
 from slmmodel.cli.result_files import CERTIFICATE, PASSKEY, PROBE, PROMPT_SHEET, write_result
 from slmmodel.distributed import World
 from slmmodel.errors import DiskFull, Unreadable
-from slmmodel.folder_lock import FolderHandle, locked
+from slmmodel.folder_lock import FolderHandle, locked, not_written
 from slmmodel.run_entries import is_checkpoint_file
 from slmmodel.trainer import train
 from slmmodel.training.heartbeat import Heartbeat
@@ -293,3 +294,23 @@ def test_no_result_is_written_into_another_run_that_takes_the_place_at_any_momen
         write_result(run, "val.json", b"ours", None, option="-o")
 
     assert _check_every_moment(tmp_path, monkeypatch, older, other, write) > 5
+
+
+@pytest.mark.parametrize(
+    ("number", "fix"),
+    [
+        (errno.EFBIG, "raise the limit on the size of a file (ulimit -f)"),
+        (errno.EMFILE, "raise the limit on open files (ulimit -n)"),
+        (errno.EACCES, "-o FILE, in another folder"),
+    ],
+)
+def test_another_folder_is_the_remedy_where_the_folder_refuses_a_result(tmp_path, monkeypatch, number, fix):
+    """A limit of the process holds in each folder."""
+
+    def refuse(path, *arguments):
+        raise not_written(path, OSError(number, os.strerror(number)))
+
+    monkeypatch.setattr(result_files, "write_file", refuse)
+    with pytest.raises(Unreadable) as caught:
+        write_result(RunFolder(tmp_path), "val.json", b"ours", None, option="-o")
+    assert caught.value.fix == fix

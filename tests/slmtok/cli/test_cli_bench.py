@@ -162,7 +162,7 @@ def test_all_unknown_peers_are_named_at_once(slmtok, corpus, tok, measured):
         (("--against", "tiktokn"), "fix:   --against tiktoken\n"),
         (("--against", "rustbpe"), "fix:   use one of them\n"),
         (("--against", " ,"), "--against is empty"),
-        (("--rounds", "0"), "--rounds 0 measures nothing"),
+        (("--rounds", "0"), "--rounds 0 is out of range"),
         (("--on", "empty.txt"), "--on names no text"),
     ],
 )

@@ -82,6 +82,7 @@ def test_an_id_beyond_the_vocabulary(packed: Path, tmp_path: Path, slmtok) -> No
         (("tok.json",), "'tok.json' is a tokenizer, not packed data"),
         (("DATA", "--epochs", "0"), "--epochs 0.0 is no number of epochs"),
         (("DATA", "--epochs", "nan"), "--epochs nan is no number of epochs"),
+        (("DATA", "--epochs", "1e308"), "above 0, at most 1,000,000"),
         (("DATA", "--below", "0"), "--below 0"),
         (("DATA", "--split", "val"), "--split val holds no documents"),
         (("DATA", "-o", "old.json"), "output 'old.json' exists"),

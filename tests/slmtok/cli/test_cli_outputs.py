@@ -104,6 +104,18 @@ def test_a_clock_that_python_cannot_read_is_named():
     assert isinstance(error, Unreadable) and error.limit == "2262-04-11"
 
 
+def test_the_folder_that_is_closed_is_named(tmp_path, monkeypatch):
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != folder)
+    denied = PermissionError(errno.EACCES, "Permission denied", str(folder / "in/manifest.json"))
+    error = system_error(denied, "slmtok")
+    assert error.fact == f"cannot use {str(folder)!r}: Permission denied"
+    assert error.fix == f"chmod u+rx '{folder}', as its owner"
+    denied.filename = str(tmp_path / "x.json")
+    assert system_error(denied, "slmtok").fix == "check its name and permissions"
+
+
 def test_a_command_with_an_output_runs_in_one_process(slmtok, monkeypatch):
     """Each process of torchrun would write the same output."""
     for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}.items():

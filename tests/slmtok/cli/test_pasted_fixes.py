@@ -154,6 +154,7 @@ def test_a_run_in_place_of_its_data(slmtok, here: Path) -> None:
 
 def test_a_file_that_begins_with_a_dash(slmtok, here: Path) -> None:
     (here / "-v2.txt").write_text(TEXT)
+    assert "there is './-v2.txt'" in slmtok("train", "./-v3.txt", "--vocab", "290", "-o", "near.json").err
     ran = slmtok("train", "-v2.txt", "--vocab", "290", "-o", "dash.json")
     assert "'-v2.txt' begins with a dash, as options do" in ran.err
     assert slmtok(*shlex.split(fix_of(ran))[1:]).code == 0

@@ -114,8 +114,8 @@ def archive() -> bytes:
 
 
 FAULTS = {
-    "archive": (archive(), "it is not a .npy file"),
-    "broken archive": (b"PK\3\4", "it is not a .npy file"),
+    "archive": (archive(), "it is an archive of arrays"),
+    "text": (b"1 2 3", "it is not a .npy file"),
     "empty": (b"", "it is empty"),
     "cut short": (saved([1, 2, 3], "<u2")[:-1], "truncated"),
     "header": (saved([1, 2, 3], "<u2").replace(b"}", b"("), "damaged"),

@@ -158,3 +158,17 @@ def test_damaged_files_are_refused(tmp_path, name):
         np.save(tmp_path / "f.npy", np.zeros(3))
         with pytest.raises(CorruptFile, match="float64"):
             LAYOUTS[name].read(tmp_path / "f.npy", False)
+
+
+@pytest.mark.filterwarnings("error")
+def test_hostile_arrays_are_refused(tmp_path):
+    archive, odd = tmp_path / "archive.npy", tmp_path / "odd.npy"
+    with archive.open("wb") as file:
+        np.savez(file, ids=np.arange(3))
+    with pytest.raises(CorruptFile, match="it is an archive of arrays"):
+        LAYOUTS["npy"].read(archive, False)
+    for shape in ("(99999999999999999999,)", "(True,)", "(4294967296,4294967296)", "(-3,)"):
+        header = f"{{'descr':'<u2','fortran_order':False,'shape':{shape}}}".ljust(117).encode() + b"\n"
+        odd.write_bytes(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(16))
+        with pytest.raises(CorruptFile, match="it is truncated or damaged"):
+            LAYOUTS["npy"].read(odd, False)
