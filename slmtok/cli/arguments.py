@@ -109,7 +109,9 @@ def taking_value(value: str, command: click.Command, given: Iterable[str], *, is
     """
     options = [each for each in command.params if isinstance(each, click.Option)]
     listing = [each for each in options if value in str(each.metavar or "").split("|")]
-    sizes = [each for each in options if each.required and each.metavar == "N" and not {*each.opts} & {*given}]
+    words = {*given}
+    required = [each for each in options if each.required or {getattr(each, "needed_without", None)} - {None, *words}]
+    sizes = [each for each in required if each.metavar == "N" and not {*each.opts} & words]
     found = listing or (sizes if is_alone and value.isdecimal() else [])
     return found[0] if len(found) == 1 else None
 
