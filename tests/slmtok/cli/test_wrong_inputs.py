@@ -77,7 +77,7 @@ CASES = {
     "train a.txt r.jsonl --vocab 280 --exclude a.md,b.md -o x": (2, "fix:   --exclude a.md --exclude b.md\n"),
     "train a.txt --vocab 280 --special <|u|>,<|a|> -o x": (2, "fix:   --special 'u=<|u|>' --special 'a=<|a|>'\n"),
     "set-special tok.json <|u|>,<|a|> -o x": (2, "fix:   slmtok set-special tok.json 'u=<|u|>' 'a=<|a|>' -o x\n"),
-    "train a.txt --vocab 280 --max-bytes 50% -o x": (2, "fix:   --sample 50%, a share of the documents\n"),
+    "train a.txt b.txt --vocab 280 --max-bytes 50% -o x": (2, "fix:   --sample 50%, a share of the documents\n"),
     "train a.txt --vocab 280 --sample 1000 -o x": (
         2,
         "fix:   --max-docs 1000 for the first 1000 documents; a.txt is one",
