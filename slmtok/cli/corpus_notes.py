@@ -195,6 +195,8 @@ def _separator_meant(separator: str) -> str:
     if given != separator or not meant:
         return ""
     again = again_with(f"--separator {shlex.quote(escape(meant))}")
+    if meant == separator.removeprefix("$"):
+        return f"; it occurs without the $: {again}"
     if meant == separator.strip():
         return f"; {escape(meant)!r} occurs without the white space: {again}"
     ends = next((escape(end) for end in ("\r\n", "\r", "\n") if end in meant), None)
@@ -206,7 +208,8 @@ def _separators_meant(separator: str) -> list[str]:
 
     Form feeds, which `pdftotext` writes between pages, have several spellings.
     """
-    lines = separator.replace("\r\n", "\n")
+    # As in `$'\n'` of a shell, with the sign inside the quotes.
+    lines = separator.replace("\r\n", "\n").removeprefix("$")
     plain = re.sub(r"\n\{(\d),?\d*\}", lambda found: "\n" * int(found[1]), re.sub(r"\\s[*+]?", "", lines))
     plain = plain.replace("\n+", "\n").replace("/n", "\n").replace("^L", "\f").replace(r"\x0c", "\f")
     texts = dict.fromkeys([lines, plain])

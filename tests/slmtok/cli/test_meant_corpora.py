@@ -125,6 +125,8 @@ def test_ends_of_lines_are_named(slmtok) -> None:
     assert note_of(slmtok, rf"{line} --separator '\n\n'", "occurs nowhere").endswith(
         r"the lines end with \r\n: run it again with --separator '\r\n\r\n' --force"
     )
+    note = note_of(slmtok, rf"{line} --force --separator '$\r\n\r\n'", "occurs nowhere")
+    assert note.endswith(r"it occurs without the $: run it again with --separator '\r\n\r\n' --force")
     note = note_of(slmtok, r"count a.txt -o new.counts --force --separator '\r\n\r\n'", "occurs nowhere")
     assert note.endswith(r"the lines end with \n: run it again with --separator '\n\n' --force")
     ran = slmtok(*shlex.split(rf"{line} --separator '\r\n\r\n' --json"))
