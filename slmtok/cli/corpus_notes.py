@@ -306,9 +306,9 @@ def _rewritten(program: str, path: str, besides: bytes | None = None) -> str:
     )
     named = render(without_encoding(read.encoding), flag_naming)
     if made and not made.more:
-        return with_force(f"{made.command}, and name {made.named}{named}")
+        return with_force(f"{made.command} # and name {made.named}{named}")
     target = shlex.quote(free_name(f"{source.stem}-clean{source.suffix}"))
-    return with_force(f"{through(program, Source(path, read.encoding), target)}, and name it{named}")
+    return with_force(f"{through(program, Source(path, read.encoding), target)} # and name it{named}")
 
 
 def glob_meant(glob: str, found: list[str], option: str, given: Collection[str] = ()) -> str:

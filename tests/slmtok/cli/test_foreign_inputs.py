@@ -304,7 +304,7 @@ def test_a_field_that_a_later_record_lacks(slmtok, here):
     (here / "mixed.jsonl").write_text('{"text": "a b"}\n{"body": "c"}\n')
     ran = slmtok("count", "mixed.jsonl", "-o", "new.counts")
     assert "limit: other records of the file have 'text'\n" in ran.err
-    assert "< mixed.jsonl > mixed-text.jsonl, and name it; or --skip-malformed to skip such records" in ran.err
+    assert "< mixed.jsonl > mixed-text.jsonl # and name it; or --skip-malformed to skip such records" in ran.err
     assert slmtok("count", "mixed.jsonl", "-o", "new.counts", "--skip-malformed").code == 0
 
 
@@ -355,7 +355,7 @@ def test_a_column_of_numbers_leads_to_the_text(slmtok, beside) -> None:
         for key in ("label", "nix"):
             assert _pasted(slmtok, f"{line} --text-key {key}") == "--text-key text"
         # As in records of JSON, the list that was named is text in parts.
-        assert _pasted(slmtok, f"{line} --text-key tags").endswith("> t-text.jsonl, and name it")
+        assert _pasted(slmtok, f"{line} --text-key tags").endswith("> t-text.jsonl # and name it")
     assert slmtok("count", "t.parquet", "--text-key", "text", "-o", "t.counts").code == 0
 
 
