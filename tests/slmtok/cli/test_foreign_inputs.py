@@ -418,7 +418,8 @@ def test_a_shell_without_completion(slmtok, beside, monkeypatch) -> None:
 
 def test_parts_of_documents_and_bytes(slmtok, beside) -> None:
     for flag in ("--max-docs", "--max-bytes", "--max-chars"):
-        assert _pasted(slmtok, f"count a.txt -o c.counts {flag} 0.1").startswith("--sample 0.1, ")
+        assert _pasted(slmtok, f"count a.txt b.txt -o c.counts {flag} 0.1").startswith("--sample 0.1, ")
+        assert _pasted(slmtok, f"count a.txt -o c.counts {flag} 0.1").startswith("--max-bytes 106, ")
         assert "not '2.5'" in slmtok("count", "a.txt", "-o", "c.counts", flag, "2.5").err
     assert slmtok("count", "a.txt", "-o", "c.counts", "--max-bytes", "0.5kB").code == 0
 
