@@ -252,7 +252,7 @@ def _page_error(path: str, address: str, is_corpus: bool) -> MissingInput | None
         fact, what = f"{address!r} is the page of a repository, and only files are read", "the repository"
     else:
         return None
-    fix = f"fetch {what} first: {fetch}, and name {copy}"
+    fix = f"fetch {what} first: {fetch} # and name {copy}"
     return MissingInput(fact, fix=fix, path=path, address=address, fetch=fetch, copy=copy)
 
 
@@ -267,7 +267,7 @@ def _address_error(path: str, address: str, kind: str) -> MissingInput:
         return MissingInput(fact, fix=f"fetch the {noun} first, and name the copy", path=path)
     file = next((re.sub(shown, held, address) for shown, held in _FILE_PAGES if re.fullmatch(shown, address)), address)
     fetch = commands[kind].format(address=shlex.quote(file), copy=shlex.quote(copy))
-    fix = f"fetch the {noun} first: {fetch}, and name {copy}"
+    fix = f"fetch the {noun} first: {fetch} # and name {copy}"
     return MissingInput(fact, fix=fix, path=path, address=address, fetch=fetch, copy=copy)
 
 

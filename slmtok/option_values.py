@@ -647,6 +647,13 @@ def check_val(name: str, value: object) -> str:
     match = VAL_RULE.fullmatch(value)
     if value in ("auto", "none") or (value.startswith("files:") and len(value) > 6):
         return value
+    if match and float(match[2]) == 100:
+        raise OptionError(
+            (Setting(name, value), " leaves nothing to train on"),
+            limit="hash:P% and tail:P%, with P from 0.0001 to 99.9999",
+            fix=(Setting(name, "none"), " for all of it in one split, which slm eval --on takes whole"),
+            option=name,
+        )
     if not match or not 0 < float(match[2]) < 100:
         meant, where = (None, None) if share else _val_meant(value)
         fix = (Setting(name, meant), "; files:GLOB is for files of the corpus" if where else "") if meant else None

@@ -128,11 +128,11 @@ class Options:
             values.check_recordable(name, value)
             object.__setattr__(self, name, value)
 
-    def _refuse_idle(self, name: str, without: str | Setting, needed: Setting) -> None:
+    def _refuse_idle(self, name: str, without: str | Setting, needed: Setting | None = None) -> None:
         """Raises `OptionError` for an option that is not the default and has no effect without another."""
         if changed_options(self, [name]):
             fact = (Setting(name, getattr(self, name)), " has no effect without ", without)
-            raise OptionError(fact, fix=("leave it out, or ", needed), option=name)
+            raise OptionError(fact, fix=("leave it out, or ", needed) if needed else "leave it out", option=name)
 
     def _record(self, cls: type["Options"]) -> dict[str, Any]:
         """The options of `cls` alone that files record."""
@@ -326,7 +326,8 @@ class ReadOptions(Options):
                 option="separator",
             )
         if self.sample is None:
-            self._refuse_idle("seed", Setting("sample"), Setting("sample", 0.1))
+            # A sample of one document is nothing or all of it.
+            self._refuse_idle("seed", Setting("sample"))
         if self.text_template is not None and self.text_key != "text":
             raise OptionError(
                 (Setting("text_key", self.text_key), " together with ", Setting("text_template", self.text_template)),

@@ -111,7 +111,7 @@ def _no_file_of_tokens(path: str, option: str) -> MissingInput:
         words = [word for part in path.split(",") if (word := part.strip())] or [path]
         what, name = "the token" if len(words) == 1 else "the tokens", free_name("tokens.txt")
         written = f"printf '%s\\n' {shlex.join(words)} > {name}"
-        fix = (f"check the name, or write {what} to a file: {written}, and ", Setting(option, name))
+        fix = (f"check the name, or write {what} to a file: {written} # and ", Setting(option, name))
     where, limit = (Setting(option),), "a file with one token a line"
     return MissingInput(f"no file {path!r}", where=where, limit=limit, fix=fix, path=path, option=option)
 
@@ -153,7 +153,7 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
             where=(Setting(option),),
             limit="one token a line and nothing else",
             # Tokens of one byte, and special ones, which have 0, are in every tokenizer.
-            fix=(f"awk '$2 > 1 {{print $3}}' {shlex.quote(path)} > {name}, and ", Setting(option, name)),
+            fix=(f"awk '$2 > 1 {{print $3}}' {shlex.quote(path)} > {name} # and ", Setting(option, name)),
             option=option,
         )
     tokens: list[bytes] = []

@@ -90,10 +90,18 @@ def _unknown_peers(names: Sequence[str], known: Sequence[str]) -> UnknownName:
     notes = ["tokenizers is the package of Hugging Face"] if any(map(_is_hugging_face, unknown)) else []
     if absent := [name for name in unknown if not meant[name]]:
         notes.append(f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not measured")
+    if REFERENCE in names:
+        notes = [f"{REFERENCE} is always measured"]
     return UnknownName(
         f"unknown peer{'s' * (len(unknown) > 1)} {', '.join(map(repr, unknown))}",
         limit=f"known: {', '.join(sorted(known))}",
-        fix=(Setting("against", measured), *(f"; {note}" for note in notes)) if measured else "use one of them",
+        fix=(
+            (Setting("against", measured), *(f"; {note}" for note in notes))
+            if measured
+            else f"leave --against out: {notes[0]}"
+            if REFERENCE in names
+            else "use one of them"
+        ),
         name=unknown[0],
     )
 

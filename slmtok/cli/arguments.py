@@ -94,6 +94,14 @@ def example_words(command: click.Command | None) -> list[str]:
     return shlex.split(getattr(command, "example", None) or "")
 
 
+def example_number(flag: str, command: click.Command) -> str:
+    """A value for an option of a number: that of the example of the command, its default, or another one."""
+    option = options_by_flag(command)[flag]
+    default = option.default
+    usual = str(default) if type(default) is int and default > 0 else "20"
+    return f"{value_after(option.opts, example_words(command)) or usual}, for instance"
+
+
 def taking_value(value: str, command: click.Command, given: Iterable[str], *, is_alone: bool) -> click.Parameter | None:
     """The option that an unknown one with this value means: the only one that lists it among its choices.
 
@@ -101,7 +109,9 @@ def taking_value(value: str, command: click.Command, given: Iterable[str], *, is
     """
     options = [each for each in command.params if isinstance(each, click.Option)]
     listing = [each for each in options if value in str(each.metavar or "").split("|")]
-    sizes = [each for each in options if each.required and each.metavar == "N" and not {*each.opts} & {*given}]
+    words = {*given}
+    required = [each for each in options if each.required or {getattr(each, "needed_without", None)} - {None, *words}]
+    sizes = [each for each in required if each.metavar == "N" and not {*each.opts} & words]
     found = listing or (sizes if is_alone and value.isdecimal() else [])
     return found[0] if len(found) == 1 else None
 

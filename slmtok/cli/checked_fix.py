@@ -38,7 +38,7 @@ from slmtok.cli.repairs import (
 from slmtok.cli.unknown_options import QUOTED
 from slmtok.files import free_name
 
-_SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
+_SEVERAL = re.compile(r"[|&;<>$`\n]|, | # ")
 """In several commands, or in prose behind one."""
 _WRITTEN = re.compile(r" > ([^\s;,'\"]+)")
 """A file that gets the stdout of a command."""

@@ -195,6 +195,8 @@ def _separator_meant(separator: str) -> str:
     if given != separator or not meant:
         return ""
     again = again_with(f"--separator {shlex.quote(escape(meant))}")
+    if meant == separator.removeprefix("$"):
+        return f"; it occurs without the $: {again}"
     if meant == separator.strip():
         return f"; {escape(meant)!r} occurs without the white space: {again}"
     ends = next((escape(end) for end in ("\r\n", "\r", "\n") if end in meant), None)
@@ -206,7 +208,8 @@ def _separators_meant(separator: str) -> list[str]:
 
     Form feeds, which `pdftotext` writes between pages, have several spellings.
     """
-    lines = separator.replace("\r\n", "\n")
+    # As in `$'\n'` of a shell, with the sign inside the quotes.
+    lines = separator.replace("\r\n", "\n").removeprefix("$")
     plain = re.sub(r"\n\{(\d),?\d*\}", lambda found: "\n" * int(found[1]), re.sub(r"\\s[*+]?", "", lines))
     plain = plain.replace("\n+", "\n").replace("/n", "\n").replace("^L", "\f").replace(r"\x0c", "\f")
     texts = dict.fromkeys([lines, plain])
@@ -303,9 +306,9 @@ def _rewritten(program: str, path: str, besides: bytes | None = None) -> str:
     )
     named = render(without_encoding(read.encoding), flag_naming)
     if made and not made.more:
-        return with_force(f"{made.command}, and name {made.named}{named}")
+        return with_force(f"{made.command} # and name {made.named}{named}")
     target = shlex.quote(free_name(f"{source.stem}-clean{source.suffix}"))
-    return with_force(f"{through(program, Source(path, read.encoding), target)}, and name it{named}")
+    return with_force(f"{through(program, Source(path, read.encoding), target)} # and name it{named}")
 
 
 def glob_meant(glob: str, found: list[str], option: str, given: Collection[str] = ()) -> str:

@@ -32,6 +32,7 @@ from slmtok.cli.options import (
     command,
     corpus_argument,
     dry_run_option,
+    instead,
     option,
     options_of,
     output_options,
@@ -143,7 +144,11 @@ def count(
     )
 
 
-@command("merge", example="slmtok merge part-*.counts -o all.counts")
+_NO_WEIGHTS = "leave it out: merge adds counts as they are; of texts, --mix of slmtok train weights domains"
+
+
+@command("merge", example="slmtok merge part-*.counts -o all.counts",
+         habits=dict.fromkeys(("--weight", "--weights", "--mix", "--ratio"), instead(_NO_WEIGHTS)))  # fmt: skip
 @argument("files", metavar="COUNTS...", nargs=-1, required=True, help="Counts files, folders or globs of them.")
 @option("--min-count", metavar="N", type=INTEGER, default=1,
         help="Leave out pretokens that occur less often in all files together; the file records it.")  # fmt: skip

@@ -258,7 +258,7 @@ def _explain_specials(error: UnknownSpecial, tokenizer: str, flags: Sequence[str
         return
     pairs = " ".join(shlex.quote(f"{role}={text}") for role, text in spelled.items())
     output = free_name("with-special.json")
-    error.fix = f"slmtok set-special {shlex.quote(tokenizer)} {pairs} -o {output}, and name -t {output}"
+    error.fix = f"slmtok set-special {shlex.quote(tokenizer)} {pairs} -o {output} # and name -t {output}"
     if meant:
         error.fix += f" {allowed}"
 

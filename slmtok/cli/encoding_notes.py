@@ -75,7 +75,7 @@ def _encoded_twice(files: Sequence[str], read: ReadOptions) -> list[str]:
         source = Path(path)
         target = shlex.quote(free_name(f"{source.stem}-clean{source.suffix}"))
         line = f"iconv -f UTF-8 -t {name.upper()} {shlex.quote(path)} > {target}"
-        return [f"{fact}; {with_force(f'{line}, and name it')}"]
+        return [f"{fact}; {with_force(f'{line} # and name it')}"]
     return []
 
 
@@ -161,7 +161,7 @@ def _remedy(path: str | None, heads: dict[str, bytes], found: dict[str, Utf8Evid
         return first
     if path is not None and (remedy := remedy_without_encoding(path, heads, found, files)):
         text = render(remedy, lambda option: flag_of(option.name))
-        return with_force(text) if ", and name " in text else text
+        return with_force(text) if " # and name " in text else text
     from slmtok.corpus.likely_encodings import likely_encodings, what_reads_in
 
     names = likely_encodings(heads.get(path or "", b""))

@@ -23,6 +23,7 @@ from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
+    example_number,
     example_words,
     fitting,
     is_packed,
@@ -127,7 +128,11 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
     elif option := options_by_flag(context.command).get(name := getattr(error, "option_name", "")):
         habit = habit_of(context.command, name)
-        fix = habit(None, arguments_of(context)) if habit else f"{name} {option.metavar}"
+        fix = (
+            habit(None, arguments_of(context))
+            if habit
+            else (f"{name} {example_number(name, context.command) if option.metavar == 'N' else option.metavar}")
+        )
     elif found := EXTRA_ARGUMENT.fullmatch(message):
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])

@@ -195,10 +195,12 @@ def import_(
 
     _check_verification(file, verify_on, no_verify=no_verify)
     if not Path(file).exists() and public_encoding(file):
+        # Its own error says how to fetch an encoding that is not on this machine.
+        load(file)
         raise OptionError(
             f"{file!r} is the name of a public encoding, not a file",
             limit="a tokenizer.json, a rank file, or the metadata file of one",
-            fix=f"every command takes the name: slmtok info {file}",
+            fix=f"commands with a tokenizer take the name, without a file of it: slmtok info {file}",
             option="file",
         )
     receipt_path = str(atomic.output_path(output).with_suffix(".receipt.json"))

@@ -126,7 +126,14 @@ def _audited(value: str | None, arguments: Sequence[str]) -> str:
     return shlex.join(["slmtok", "audit", *arguments])
 
 
-@command("verify", example="slmtok verify tok.json data/", habits={"--on": _audited})
+def _compared(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that compares tokenizers, with the first two that are named."""
+    named = [*filter(names_tokenizer, dict.fromkeys([*arguments, value or ""]))]
+    return shlex.join(["slmtok", "diff", *[*named, "TOK", "TOK"][:2], "--expect-same"])
+
+
+@command("verify", example="slmtok verify tok.json data/",
+         habits={"--on": _audited, "--against": _compared})  # fmt: skip
 @tokenizer_argument(
     "files", metavar="TOK|FILE...", nargs=-1, required=True, help="Tokenizer files, vocab.json, packed folders."
 )

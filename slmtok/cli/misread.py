@@ -21,6 +21,8 @@ from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
+    example_number,
+    example_words,
     is_misspelt,
     names_input,
     options_by_flag,
@@ -57,6 +59,8 @@ _UNIT_OF_TIME = re.compile(r"s|sec(?:ond)?s?|min(?:ute)?s?|h|hrs?|hours?|d|days?
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
 """A number in a list."""
+_PAIR, _PAIR_EXAMPLE = "ROLE=SPELLING", "user=<|user|>"
+"""A placeholder that is itself a valid value, and a value for it."""
 
 
 def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
@@ -127,11 +131,39 @@ def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:
         is_text = not stands_for_path(options[flag]) and len(listed) == 1 and listed != ["N"]
         is_long = word[:2] == "--" and (not is_text or word.partition("=")[0] in options)
         if word in options or (is_long and not os.path.exists(word)):  # noqa: PTH110
+            if listed == ["N"]:
+                listed = [example_number(flag, ctx.command)]
             fix = " or ".join(f"{flag} {value}" for value in listed)
             fix += f", or {flag}={word} if that is the value" * is_text
             fact = f"{flag} has no value: {word} behind it is an option"
             raise OptionError(fact, where=ctx.command_path, fix=fix, option=flag)
         next(words, None)
+
+
+def refuse_placeholder(ctx: click.Context) -> None:
+    """Refuses `-o FILE` and `--special ROLE=SPELLING`, as help and errors write a value that the user chooses.
+
+    Only of a command that runs: a fix that is checked may hold them.
+    """
+    args = arguments_of(ctx)
+    options, places = options_by_flag(ctx.command), {str(each.metavar) for each in positional_params(ctx.command)}
+    for at, (before, word) in enumerate(pairwise(["", *takewhile("--".__ne__, args)])):
+        flag, value = word.split("=", 1) if word[:2] == "--" and "=" in word else (before, word)
+        option = options.get(flag)
+        is_value = option is not None and not option.is_flag
+        if value not in (
+            {str(option.metavar)} if option and is_value else {each.removesuffix("...") for each in places}
+        ):
+            continue
+        example = _PAIR_EXAMPLE if value == _PAIR else None
+        if flag in OUTPUT_FLAGS and value.isupper():
+            example = free_name(value_after(OUTPUT_FLAGS, example_words(ctx.command)) or "output")
+        if example is None or os.path.lexists(value):
+            continue
+        name = flag if is_value else "an argument"
+        fact = f"{name} is {value}, which stands for a value that you choose"
+        words = [*args[:at], word.removesuffix(value) + example, *args[at + 1 :]]
+        _refuse(fact, ctx, flag if is_value else value, words)
 
 
 def _refuse_folder_as_file(ctx: click.Context, args: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ from slmtok.cli.arguments import (
 from slmtok.cli.corpus_notes import explain_too_small
 from slmtok.cli.fixes_by_files import explain_by_files
 from slmtok.cli.joined_corpora import explain_record
-from slmtok.cli.misread import read_arguments
+from slmtok.cli.misread import read_arguments, refuse_placeholder
 from slmtok.cli.needed import check_needs
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings, note
 from slmtok.cli.streams import kind_of_stream, refuse_stdout
@@ -275,6 +275,7 @@ class Command(click.Command):
         if settings.as_json and given.get("output") == "-":
             fix = "-o FILE, or leave --json out"
             raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
+        refuse_placeholder(ctx)
         self._refuse_empty_names(ctx)
         self._refuse_stdout(ctx)
         idle = tuple(check_needs(ctx))

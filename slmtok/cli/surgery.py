@@ -362,6 +362,15 @@ def _text_or_ids(value: str | None, arguments: Sequence[str]) -> str:
     return f"printf '%s\\n' {' '.join(ids)} > {name} && {line}"
 
 
+def _of_class(value: str | None, arguments: Sequence[str]) -> str:
+    """The commands that list the ids of a class, without those of single bytes, in a file and remove them."""
+    tokenizer, name = next(filter(names_tokenizer, arguments), "TOK"), shlex.quote(free_name("prune-ids.txt"))
+    listed = shlex.join(["slmtok", "vocab", tokenizer, "--class", value or "CLASS"])
+    divided = (word.split("=", 1) if word.startswith("--class=") else [word] for word in arguments)
+    words = without_options([part for each in divided for part in each], ("--class",))
+    return f"{listed} | awk '$2 > 1 {{print $1}}' > {name} && {shlex.join(['slmtok', 'prune', *words])} --ids {name}"
+
+
 _SIZE_FLAGS = ("--vocab", "--vocab-size", "--size")
 
 
@@ -377,7 +386,7 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
-         habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
+         habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"), "--class": _of_class,
                  **dict.fromkeys(_SIZE_FLAGS, _kept),
                  **_then_named("prune"), **_in_place("prune", "small.json")})  # fmt: skip
 @tokenizer_argument()

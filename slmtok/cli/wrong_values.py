@@ -328,10 +328,29 @@ def _share_meant(name: str, value: str, context: click.Context) -> str | None:
     if name == "--top-k" and "--top-p" in options:
         return f"--top-p {share:g}"
     if name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens") and "--sample" in options:
+        n_bytes = _bytes_of_document(context) if "--max-bytes" in options else None
+        if n_bytes is not None:
+            # A sample of one document is nothing or all of it.
+            return f"--max-bytes {max(1, int(n_bytes * share))}, of the {n_bytes} bytes of the only document"
         return f"--sample {value}, a share of the documents"
     if name == "--subset":
         return f"--subset N, a number of documents, or --sample {value} for a share of the corpus"
     return _size_meant(name, value, context)
+
+
+def _bytes_of_document(context: click.Context) -> int | None:
+    """The size of the only file of the corpus, which is one document; None for other corpora."""
+    from slmtok.corpus.formats import format_of
+    from slmtok.corpus.streams import is_plain
+    from slmtok.options import ReadOptions
+
+    given = positional(context)
+    options = {"--format", "--document", "--separator"} & {word.partition("=")[0] for word in arguments_of(context)}
+    if options or len(given) != 1 or not os.path.isfile(given[0]) or not is_plain(given[0]):  # noqa: PTH113
+        return None
+    with suppress(SlmtokError):
+        return os.path.getsize(given[0]) if format_of(given[0], ReadOptions()).is_whole else None  # noqa: PTH202
+    return None
 
 
 def _share(value: str) -> float:

@@ -748,7 +748,7 @@ def _remedy(path: str, read_by: str | Setting) -> str | Setting:
     if Path(path).is_file() and (suffix := SUFFIXES_OF_DATA.get(str(read_by))):
         bare = path if compression(path) == "plain" else path.removesuffix(Path(path).suffix)
         renamed = shlex.quote(free_name(bare + suffix))
-        return f"mv {shlex.quote(path)} {renamed}, and name {renamed}"
+        return f"mv {shlex.quote(path)} {renamed} # and name {renamed}"
     return f"git -C {shlex.quote(folder)} lfs pull" if is_elsewhere else read_by
 
 

@@ -110,7 +110,7 @@ def _written(path: str, rows: str, output: str, encoding: str, before: str = "")
     command = f"{environment} python -c {quoted}"
     if path == STDIN:
         return (f"pipe it through {command}",)
-    return f"{through(command, Source(path), shlex.quote(output))}, and name it", *_with_encoding(path, encoding)
+    return f"{through(command, Source(path), shlex.quote(output))} # and name it", *_with_encoding(path, encoding)
 
 
 def _with_encoding(path: str, encoding: str) -> tuple[str | Setting, ...]:

@@ -46,7 +46,7 @@ def texts_of_database(path: str, key: str) -> DatabaseTexts | None:
     if others:
         named = ", ".join(f"{each.table}.{each.name}" for each in others[:_MAX_NAMED])
         fact += f", others in {named}{', ...' * (len(others) > _MAX_NAMED)}"
-    return DatabaseTexts(fact, f"python -c {shlex.quote(program)} > {target}, and name it")
+    return DatabaseTexts(fact, f"python -c {shlex.quote(program)} > {target} # and name it")
 
 
 def _columns(path: str) -> list[_Column]:

@@ -157,7 +157,7 @@ def arrow_as_parquet(path: str) -> str | None:
     made = free_name(f"{path.removesuffix(Path(path).suffix)}.parquet")
     table = f"pyarrow.ipc.{opened}(open({path!r}, 'rb')).read_all()"
     program = f"import pyarrow.ipc, pyarrow.parquet; pyarrow.parquet.write_table({table}, {made!r})"
-    return f"python -c {shlex.quote(program)}, and name {shlex.quote(made)}"
+    return f"python -c {shlex.quote(program)} # and name {shlex.quote(made)}"
 
 
 def format_of(path: str, options: ReadOptions) -> Format:

@@ -117,7 +117,7 @@ def _of_cesu_8(path: str, heads: Mapping[str, bytes], files: Sequence[str]) -> s
     made = rewrite(paths, paths, program, f"-utf-8{bare_suffix(path)}")
     if made is None or made.more:
         made = rewrite([path], [path], program, f"-utf-8{bare_suffix(path)}")
-    return fact + (f"{made.command}, and name {made.named}" if made else f"pipe it through {program}")
+    return fact + (f"{made.command} # and name {made.named}" if made else f"pipe it through {program}")
 
 
 def in_utf_8(found: Mapping[str, Utf8Evidence]) -> list[str]:
@@ -141,7 +141,7 @@ def conversion_of_others(
     made = rewrite(files, files, program, f"-utf-8{bare_suffix(files[0])}")
     if made is None or made.more:
         return None
-    return name[0], f"{made.command}, and name {made.named}"
+    return name[0], f"{made.command} # and name {made.named}"
 
 
 _MAX_GUESSED = 8
@@ -186,7 +186,7 @@ def _whole_conversion(path: str, head: bytes) -> str:
     text = f'open({read}, encoding="{names[0]}", newline=str()).read()'
     program = f'open({written}, "w", encoding="utf-8", newline=str()).write({text})'
     return (
-        f", as it reads as words in {names[0]}: python -c {shlex.quote(program)}, and name {shlex.quote(target)} "
+        f", as it reads as words in {names[0]}: python -c {shlex.quote(program)} # and name {shlex.quote(target)} "
         f"in its place; in a folder --exclude {shlex.quote(Path(path).name)}"
     )
 
@@ -204,10 +204,10 @@ def _conversion(path: str, head: bytes) -> str:
     if len(names) == 1:
         read, written = (json.dumps(name, ensure_ascii=False) for name in (path, target))
         program = _CONVERT.format(path=read, target=written, encoding=names[0])
-        convert = f"python -c {shlex.quote(program)}, and name {shlex.quote(target)}"
+        convert = f"python -c {shlex.quote(program)} # and name {shlex.quote(target)}"
         return f", as its lines read as words in {names[0]}: {convert}"
     remove = f"iconv -f UTF-8 -t UTF-8 -c {shlex.quote(path)} > {shlex.quote(target)}"
-    return f", or remove it: {remove}, and name {shlex.quote(target)}"
+    return f", or remove it: {remove} # and name {shlex.quote(target)}"
 
 
 _CONVERT = (
@@ -256,7 +256,7 @@ def _joined(path: str, heads: Mapping[str, bytes]) -> str | None:
             named = shlex.join(pieces) if len(pieces) <= _MAX_PIECES else shlex.quote(base) + kind * width
             whole = base.rstrip("._-") or "joined"
             target = shlex.quote(free_name(whole if Path(whole).suffix else f"{whole}.txt"))
-            return f"{following} continues the last character of {path}: cat {named} > {target}, and name {target}"
+            return f"{following} continues the last character of {path}: cat {named} > {target} # and name {target}"
     return None
 
 

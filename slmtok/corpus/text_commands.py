@@ -117,7 +117,7 @@ def remedy_through(program: str, source: Source, target: str) -> tuple[str | Set
     """What to do about a file, or stdin, that a program makes into what is meant; target: a word of a shell."""
     if source.path == STDIN:
         return f"pipe it through {piped(program, source.encoding)}", *without_encoding(source.encoding, ", ")
-    return f"{through(program, source, target)}, and name it", *without_encoding(source.encoding)
+    return f"{through(program, source, target)} # and name it", *without_encoding(source.encoding)
 
 
 def _through(program: str, source: Source, word: str, target: str) -> str:
@@ -146,7 +146,7 @@ def to_utf_8(paths: Sequence[str], among: Sequence[str], encoding: str) -> tuple
     names = tuple(name if repeated[name := Path(path).name] == 1 else Path(path).as_posix() for path in paths)
     place = "its place" if len(paths) == 1 else "their places"
     return (
-        f"{' && '.join(lines)}, and name {shlex.join(made)} in {place}; in a folder or glob, ",
+        f"{' && '.join(lines)} # and name {shlex.join(made)} in {place}; in a folder or glob, ",
         Setting("exclude", names if len(names) > 1 else names[0]),
         " instead",
     )

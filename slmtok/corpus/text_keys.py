@@ -59,7 +59,7 @@ def explain_keys(error: SlmtokError, corpus: object, options: ReadOptions) -> No
     elif UNKNOWN_KEY not in apart and not changed_options(options, _CHANGE_READING):
         command, name = _joined(apart, options)
         error.fields["joined"] = {"command": command, "file": name}
-        error.fix = f"{command}, and name {shlex.quote(name)} alone"
+        error.fix = f"{command} # and name {shlex.quote(name)} alone"
     else:
         keys: list[str | Setting] = []
         for key, files in apart.items():

@@ -288,4 +288,4 @@ def remedy_of(
         return f"pipe it through {piped(program, encoding)}", *told, *without_encoding(named, ", ")
     if made.more:
         return (f"name files with their text alone; of the first: {made.command}",)
-    return f"{made.command}, and name {made.named if len(paths) > 1 else 'it'}", *without_encoding(named)
+    return f"{made.command} # and name {made.named if len(paths) > 1 else 'it'}", *without_encoding(named)

@@ -82,7 +82,7 @@ def _step(path: str, kind: str) -> tuple[str, str] | None:
 
 
 def _then_name(steps: Sequence[tuple[str, str]]) -> str:
-    return f"{' && '.join(command for command, _ in steps)}, and name {' '.join(target for _, target in steps)}"
+    return f"{' && '.join(command for command, _ in steps)} # and name {' '.join(target for _, target in steps)}"
 
 
 def decompressed(path: str, suffix: str = "") -> str:

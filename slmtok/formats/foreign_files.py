@@ -138,7 +138,7 @@ def _tokenizer_json(path: str) -> str:
             names = (beside.with_name(name) for name in ("tok.json", f"{begin}slmtok.json"))
             return pair_code(vocab, merges, str(next((each for each in names if not each.exists()), "new.json")))
     fetch, name = hub_fetch("MODEL")
-    return f"name the tokenizer.json of the same model: {fetch}" + f", and name {name}" * (name != "tokenizer.json")
+    return f"name the tokenizer.json of the same model: {fetch}" + f" # and name {name}" * (name != "tokenizer.json")
 
 
 def _beginnings(name: str) -> list[str]:

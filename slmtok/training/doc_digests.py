@@ -80,7 +80,7 @@ def _not_digests(name: str, data: bytes) -> SlmtokError:
     is_corpus = other is None and is_text(data[:HEAD_BYTES])
     counts = free_name(f"{stem.removesuffix(Path(stem).suffix)}.counts")
     line = f"slmtok count {shlex.quote(name) if is_corpus else 'CORPUS'} --doc-digests -o {shlex.quote(counts)}"
-    fix = f"{line}, and name {shlex.quote(counts + SUFFIX)}"
+    fix = f"{line} # and name {shlex.quote(counts + SUFFIX)}"
     if os.path.isfile(beside):  # noqa: PTH113
         fix = f"name the digests beside it: {shlex.quote(beside)}"
     if is_corpus:

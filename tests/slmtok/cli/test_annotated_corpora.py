@@ -46,7 +46,7 @@ def test_subtitles_and_annotated_sentences_are_named(slmtok, name: str, text: st
     if "subtitles" not in said:
         assert note.endswith("; name a file with its text alone, with --force")
         return
-    command, _, named = note.partition("; ")[2].rpartition(", and ")
+    command, _, named = note.partition("; ")[2].rpartition(" # and ")
     assert named == "name it, with --force"
     subprocess.run(command, shell=True, check=True)
     assert Path(f"{name[0]}-text.txt").read_text().lstrip("\n").split("\n\n") == [*[SENTENCE] * 39, ""]
@@ -55,14 +55,14 @@ def test_subtitles_and_annotated_sentences_are_named(slmtok, name: str, text: st
 def test_a_line_of_subtitles_that_is_a_number_stays(slmtok) -> None:
     Path("a.srt").write_bytes(SRT.replace(SENTENCE, "42\n7 and more").replace("\n", "\r\n").encode())
     note = next(each for each in notes_of(slmtok, "a.srt").splitlines() if "is subtitles" in each)
-    subprocess.run(note.partition("; ")[2].rpartition(", and ")[0], shell=True, check=True)
+    subprocess.run(note.partition("; ")[2].rpartition(" # and ")[0], shell=True, check=True)
     assert Path("a-text.txt").read_text() == "42\n7 and more\n\n" * 39
 
 
 def test_the_sentences_of_conll_u_are_taken_from_its_comments(slmtok) -> None:
     Path("a.conllu").write_text(f"# sent_id = 1\n# text = {SENTENCE}\n{WORDS}\n" * 3)
     note = next(each for each in notes_of(slmtok, "a.conllu").splitlines() if "is CoNLL-U" in each)
-    command, _, named = note.partition("; ")[2].rpartition(", and ")
+    command, _, named = note.partition("; ")[2].rpartition(" # and ")
     assert named == "name it, with --force"
     subprocess.run(command, shell=True, check=True)
     assert Path("a-text.lines").read_text() == f"{SENTENCE}\n" * 3

@@ -113,7 +113,10 @@ def test_an_option_that_is_given_is_not_to_be_given_again(slmtok, here, line, fi
     ("line", "fact", "fix"),
     [
         ("decode -t -o x.txt", "-t has no value: -o behind it is an option", "-t TOK"),
-        ("train a.txt --vocab --force -o x.json", "--vocab has no value: --force behind it is an option", "--vocab N"),
+        ("train a.txt --vocab --force -o x.json", "--vocab has no value: --force behind it is an option",
+         "--vocab 8192, for instance"),
+        ("train a.txt --vocab 280 --explain -o x.json", "--explain has no value: -o behind it is an option",
+         "--explain 20, for instance"),
         ("count a.txt --ray -o x.counts", "--ray has no value: -o behind it is an option",
          "--ray auto or --ray local or --ray HOST:PORT"),
         ("vocab tok.json --grep --json", "--grep has no value: --json behind it is an option",
@@ -128,7 +131,11 @@ def test_an_option_is_no_value_of_another(slmtok, here, line, fact, fix):
 
 @pytest.mark.parametrize(
     ("line", "fix"),
-    {"count a.txt -o": "-o FILE", "train a.txt --vocab": "--vocab N", "encode a.txt -t": "-t TOK"}.items(),
+    {
+        "count a.txt -o": "-o FILE",
+        "train a.txt --vocab": "--vocab 8192, for instance",
+        "encode a.txt -t": "-t TOK",
+    }.items(),
 )
 def test_the_value_that_an_option_lacks_is_shown(slmtok, here, line, fix):
     assert fix_of(slmtok(*line.split())) == fix

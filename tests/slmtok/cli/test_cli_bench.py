@@ -161,6 +161,8 @@ def test_all_unknown_peers_are_named_at_once(slmtok, corpus, tok, measured):
     [
         (("--against", "tiktokn"), "fix:   --against tiktoken\n"),
         (("--against", "rustbpe"), "fix:   use one of them\n"),
+        (("--against", "slmtok"), "fix:   leave --against out: slmtok is always measured\n"),
+        (("--against", "slmtok,tiktoken"), "fix:   --against tiktoken; slmtok is always measured\n"),
         (("--against", " ,"), "--against is empty"),
         (("--rounds", "0"), "--rounds 0 is out of range"),
         (("--on", "empty.txt"), "--on names no text"),

@@ -31,8 +31,8 @@ def refused(slmtok, line: str) -> str:
 
 
 def run_fix(fix: str) -> str:
-    """Runs the command before the first `, and name`; gives the name behind it."""
-    command, _, named = fix.partition(", and name ")
+    """Runs the command before the first ` # and name`; gives the name behind it."""
+    command, _, named = fix.partition(" # and name ")
     subprocess.run(command, shell=True, check=True)
     return shlex.split(named.partition(", ")[0])[0]
 
@@ -109,9 +109,9 @@ def test_compressed_data_of_other_kinds_are_decompressed(slmtok) -> None:
     name = run_fix(refused(slmtok, "count b.txt -o x.counts"))
     assert Path(name).read_text() == STORY
     Path("c.txt.br").write_bytes(bytes(range(64)))
-    assert refused(slmtok, "count c.txt.br -o x.counts").startswith("brotli -dc c.txt.br > c.txt, and name c.txt")
+    assert refused(slmtok, "count c.txt.br -o x.counts").startswith("brotli -dc c.txt.br > c.txt # and name c.txt")
     Path("d.txt.lz4").write_bytes(b"\x04\x22\x4d\x18\0binary")
-    assert refused(slmtok, "count d.txt.lz4 -o x.counts").startswith("lz4 -dc d.txt.lz4 > d.txt, and name d.txt")
+    assert refused(slmtok, "count d.txt.lz4 -o x.counts").startswith("lz4 -dc d.txt.lz4 > d.txt # and name d.txt")
 
 
 def test_compressed_files_beside_text_are_replaced(slmtok) -> None:
@@ -120,7 +120,7 @@ def test_compressed_files_beside_text_are_replaced(slmtok) -> None:
     for name in ("a", "b"):
         Path(f"d/{name}.txt.bz2").write_bytes(bz2.compress(f"{name}: {STORY}".encode()))
     fix = refused(slmtok, "count d -o x.counts")
-    assert fix.partition(", and name ")[2] == (
+    assert fix.partition(" # and name ")[2] == (
         "d/a.txt d/b.txt in their places; in a folder or glob, --exclude '*.bz2' instead, "
         "or --format text to read its bytes as they are"
     )
@@ -185,7 +185,7 @@ def test_bytes_that_are_not_utf_8_are_converted_or_removed(slmtok) -> None:
 def test_zero_bytes_are_removed_from_text(slmtok) -> None:
     Path("a.txt").write_bytes((STORY * 20).encode() + b"\0" * 64)
     (note,) = notes_of(slmtok, "a.txt")
-    command = note.rpartition("text: ")[2].partition(", and name it")[0]
+    command = note.rpartition("text: ")[2].partition(" # and name it")[0]
     subprocess.run(command, shell=True, check=True)
     assert Path("a-clean.txt").read_text() == STORY * 20
 
@@ -202,7 +202,7 @@ def test_text_in_the_place_of_document_digests(slmtok) -> None:
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     Path("b.txt").write_text(STORY)
     line = "audit tok.json --on a.txt --leak {} -o audit.json"
-    command, _, digests = refused(slmtok, line.format("b.txt")).partition(", and name ")
+    command, _, digests = refused(slmtok, line.format("b.txt")).partition(" # and name ")
     assert slmtok(*shlex.split(command)[1:]).code == 0
     assert slmtok(*shlex.split(line.format(digests))).code == 0
     named = refused(slmtok, line.format("b.counts").replace("audit.json", "new.json"))
@@ -249,6 +249,6 @@ def test_a_page_that_is_too_small_is_made_text(slmtok) -> None:
     ran = slmtok("train", "dl.txt", "--vocab", "900", "-o", "x.json")
     assert ran.code == 1 and "  limit: dl.txt is HTML, and its tags were read as text\n" in ran.err
     fix = ran.err.split("fix:   ")[1]
-    assert fix.startswith("python -c ") and " > dl-text.txt, and name it; or --vocab " in fix
+    assert fix.startswith("python -c ") and " > dl-text.txt # and name it; or --vocab " in fix
     Path("a.txt").write_text("one two")
     assert "HTML" not in slmtok("train", "dl.txt", "a.txt", "--vocab", "900", "-o", "x.json").err.split("limit:")[1]

@@ -44,7 +44,7 @@ def test_a_row_that_is_no_csv_may_be_one_of_tsv(slmtok) -> None:
 def test_quoted_values_between_tabs_are_written_as_csv(slmtok) -> None:
     n_bytes = write(WHOLE) - 2 * len(WHOLE)
     ran = slmtok("count", "a.csv", "--text-key", "3", "-o", "x")
-    command, _, rest = fix_of(ran).partition(", and name it")
+    command, _, rest = fix_of(ran).partition(" # and name it")
     assert BY_TABS in ran.err and not rest
     subprocess.run(command, shell=True, check=True)
     result = slmtok("count", "a-comma.csv", "--text-key", "3", "-o", "x", "--json").json["result"]

@@ -41,7 +41,7 @@ def test_another_separator_is_replaced_in_text_that_is_not_utf_8(slmtok, encodin
     text = "L’été à Orléans"
     Path("a.csv").write_bytes("".join(f"{row}\r\n" for row in ("id;text", f"1;{text}")).encode("cp1252"))
     given = ["--encoding", encoding] if encoding else []
-    command, _, rest = fix_of(slmtok("count", "a.csv", *given, "-o", "x")).partition(", and name it")
+    command, _, rest = fix_of(slmtok("count", "a.csv", *given, "-o", "x")).partition(" # and name it")
     assert rest == ("" if encoding else ", with --encoding cp1252, in which it reads as words")
     run(command, {"PYTHONIOENCODING": "utf-8:strict"})
     ran = slmtok("count", "a-comma.csv", "--encoding", "cp1252", "-o", "x", "--json")
@@ -57,7 +57,7 @@ def run(command: str, environment: dict[str, str] | None = None) -> None:
 def test_a_compressed_table_is_decompressed_before_it_is_written_again(slmtok, rows):
     text = "Café crème à la carte"
     Path("a.csv.gz").write_bytes(gzip.compress("".join(f"{row.format(text)}\n" for row in rows).encode("latin-1")))
-    command, _, rest = fix_of(slmtok("count", "a.csv.gz", "-o", "x")).partition(", and name it")
+    command, _, rest = fix_of(slmtok("count", "a.csv.gz", "-o", "x")).partition(" # and name it")
     assert rest == ", with --encoding latin-1, in which it reads as words"
     run(command)
     named = command.rpartition(" > ")[2]

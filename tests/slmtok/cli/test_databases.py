@@ -28,7 +28,7 @@ def test_the_longest_texts_of_a_database_are_written(slmtok, name: str) -> None:
     ran = slmtok("count", name, "-o", "a.counts")
     fact = "the longest texts are in order.the text, others in order.from, users.from, users.the text"
     assert f"limit: {fact}\n" in ran.err
-    command = ran.err.partition("fix:   ")[2].partition(", and name it, or --format text")[0]
+    command = ran.err.partition("fix:   ")[2].partition(" # and name it, or --format text")[0]
     assert [path.name for path in Path().iterdir()] == [name]
     subprocess.run(["bash", "-c", command], check=True)
     assert Path(name).read_bytes() == data

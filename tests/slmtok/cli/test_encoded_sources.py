@@ -24,7 +24,7 @@ CHATS = "".join(
 
 def run_pasted(told: str) -> str:
     """Runs the command of a remedy; what is named then."""
-    command, _, named = told.removesuffix(", with --force").rpartition(", and name ")
+    command, _, named = told.removesuffix(", with --force").rpartition(" # and name ")
     subprocess.run(["bash", "-c", command], check=True)
     assert named.endswith(" without --encoding")
     name = named.removesuffix(" without --encoding")
@@ -84,7 +84,7 @@ def test_pages_in_several_encodings_keep_their_bytes_or_become_utf_8(slmtok, enc
     for name, encoding in zip(("a.html", "b.html"), encodings, strict=True):
         Path(name).write_bytes(PAGE.replace("&mdash;", "").encode(encoding))
     note = note_with(slmtok("count", "a.html", "b.html", "-o", "a.counts").err, "were read as text; ")
-    subprocess.run(["bash", "-c", note.partition(", and name ")[0]], check=True)
+    subprocess.run(["bash", "-c", note.partition(" # and name ")[0]], check=True)
     for name, encoding in zip(("a-text.txt", "b-text.txt"), made, strict=True):
         assert RUSSIAN in Path(name).read_bytes().decode(encoding)
 
@@ -141,7 +141,7 @@ def test_python_names_the_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         warnings.simplefilter("always")
         package.train("u.srt", vocab_size=280, encoding="utf-16")
     (note,) = [str(each.message) for each in caught if "time codes" in str(each.message)]
-    assert note.endswith(" > u-text.txt, and name it without encoding")
+    assert note.endswith(" > u-text.txt # and name it without encoding")
 
 
 JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
@@ -185,7 +185,7 @@ def test_ansi_is_the_encoding_that_the_text_shows(slmtok, text: str, encoding: s
 def test_a_byte_order_mark_before_records_is_left_out(slmtok, name: str) -> None:
     data = CHATS if name == "w.jsonl" else f"[{CHATS.strip().replace(chr(10), ',')}]"
     Path(name).write_bytes(data.encode("utf-8-sig"))
-    command, _, named = slmtok("count", name).err.rpartition("fix: ")[2].strip().rpartition(", and name ")
+    command, _, named = slmtok("count", name).err.rpartition("fix: ")[2].strip().rpartition(" # and name ")
     subprocess.run(["bash", "-c", command], check=True)
     assert named == "it"
     assert slmtok("count", "w-text.jsonl", "--json").json["result"]["documents"] == 3

@@ -124,7 +124,7 @@ def test_folder_of_two_encodings_is_converted_at_once(files, ran):
     if "--encoding" not in ran:
         assert "3 files (first: ru/k0.txt) are not UTF-8 and read as words in koi8-r" in err
         assert "3 files (first: ru/u0.txt) are UTF-8, which another --encoding would misread: " in err
-    command = err[err.index("for each in") : err.index(", and name ru/*-utf-8.txt")]
+    command = err[err.index("for each in") : err.index(" # and name ru/*-utf-8.txt")]
     subprocess.run(["sh", "-c", command], check=True)
     made = sorted(Path("ru").glob("*-utf-8.txt"))
     assert [each.read_text() for each in made] == [f"{text}{n}\n" for n in (*range(3), *range(3))]
@@ -162,7 +162,7 @@ def test_files_in_utf_16_among_others_are_converted(files, corpus, names):
         Path(f"mixed/{name}.txt").write_bytes(("Größe und Güte\n" * 20).encode("utf-16"))
     ran = files("count", corpus, "-o", "x")
     assert "--encoding" not in ran.err
-    command, rest = ran.err.split("fix:   ")[1].split(", and name ")
+    command, rest = ran.err.split("fix:   ")[1].split(" # and name ")
     subprocess.run(["sh", "-c", command], check=True)
     exclude = shlex.split(rest.split("in a folder or glob, ")[1].removesuffix(" instead\n"))
     again = files("count", corpus, "-o", "x", *exclude, "--json").json["result"]

@@ -59,7 +59,7 @@ def test_templates_of_other_programs_name_the_same_fields(files, template, meant
 @pytest.mark.parametrize("template", ["{meta[text]}", "{meta.text} ({id})"])
 def test_a_field_in_another_is_written_as_one_of_its_own(files, template):
     ran = files("count", "nested.jsonl", "--text-template", template, "-o", "x")
-    command, _, rest = fix_of(ran).partition(", and name it")
+    command, _, rest = fix_of(ran).partition(" # and name it")
     assert command.startswith("python -c ")
     assert not rest
     subprocess.run(command, shell=True, check=True)

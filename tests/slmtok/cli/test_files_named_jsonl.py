@@ -29,7 +29,7 @@ def test_dicts_of_python_are_written_as_json(slmtok):
     Path("a.jsonl").write_text("".join(f"{row!r}\n" for row in ROWS) + "\n")
     ran = slmtok("count", "a.jsonl", "-o", "x")
     assert "limit: JSON, and this is a dict of Python\n" in ran.err
-    command, _, rest = fix_of(ran).partition(", and name it")
+    command, _, rest = fix_of(ran).partition(" # and name it")
     assert not rest
     command = command.replace("python -c", f"{shlex.quote(sys.executable)} -c")
     subprocess.run(command, shell=True, check=True)
@@ -46,7 +46,7 @@ def test_control_characters_in_strings_are_escaped(slmtok, first):
     ran = slmtok("count", "a.jsonl", "-o", "x")
     assert f"control character U+0001 stands in a string at column {lines[first].index(chr(1)) + 1}, near" in ran.err
     assert "dict" not in ran.err and f"where: a.jsonl, line {first + 1}\n" in ran.err
-    command, _, rest = fix_of(ran).partition(", and name it")
+    command, _, rest = fix_of(ran).partition(" # and name it")
     assert not rest
     subprocess.run(command.replace("python -c", f"{shlex.quote(sys.executable)} -c"), shell=True, check=True)
     again = slmtok("count", "a-json.jsonl", "-o", "x", "--json").json["result"]
@@ -61,7 +61,7 @@ def test_control_characters_in_strings_are_escaped(slmtok, first):
 def test_a_printed_command_shows_the_line_that_is_no_json(slmtok):
     rows = [json.dumps({"body": {"text": row["text"]}}) for row in ROWS]
     Path("a.jsonl").write_text("\n".join([*rows, "{broken"]) + "\n")
-    command = fix_of(slmtok("count", "a.jsonl", "-o", "x")).partition(", and name it")[0]
+    command = fix_of(slmtok("count", "a.jsonl", "-o", "x")).partition(" # and name it")[0]
     command = command.replace("python -c", f"{shlex.quote(sys.executable)} -c")
     ran = subprocess.run(command, shell=True, check=False, capture_output=True, text=True)
     assert ran.returncode == 1

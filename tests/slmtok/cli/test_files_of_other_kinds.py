@@ -19,7 +19,7 @@ def test_a_comma_at_the_end_of_an_array_is_removed(slmtok) -> None:
     Path("a.json").write_text(f"[\n{records},\n]\n", encoding="utf-8-sig")
     ran = slmtok("count", "a.json", "-o", "new.counts")
     assert "a comma stands before the closing ']'" in ran.err and "a.json, line 4" in ran.err
-    command, _, _ = fix_of_line(slmtok, "count a.json -o new.counts").partition(", and name it")
+    command, _, _ = fix_of_line(slmtok, "count a.json -o new.counts").partition(" # and name it")
     subprocess.run(command, shell=True, check=True)
     assert slmtok("count", "a-clean.json", "-o", "new.counts", "--json").json["result"]["documents"] == 3
     assert [each["text"] for each in json.loads(Path("a-clean.json").read_text(encoding="utf-8-sig"))] == [
@@ -64,7 +64,7 @@ def test_one_file_in_another_encoding_is_converted(slmtok) -> None:
     Path("fi/a.txt").write_text(FINNISH)
     Path("fi/old.txt").write_text(FINNISH, encoding="latin-1")
     note = next(each for each in slmtok("count", "fi", "-o", "new.counts").err.splitlines() if "UTF-8" in each)
-    command, _, rest = note.partition("python -c ")[2].partition(", and name ")
+    command, _, rest = note.partition("python -c ")[2].partition(" # and name ")
     assert rest == "fi/old-utf-8.txt in its place; in a folder --exclude old.txt, with --force"
     subprocess.run(f"python -c {command}", shell=True, check=True)
     assert Path("fi/old-utf-8.txt").read_text() == FINNISH

@@ -304,7 +304,7 @@ def test_a_field_that_a_later_record_lacks(slmtok, here):
     (here / "mixed.jsonl").write_text('{"text": "a b"}\n{"body": "c"}\n')
     ran = slmtok("count", "mixed.jsonl", "-o", "new.counts")
     assert "limit: other records of the file have 'text'\n" in ran.err
-    assert "< mixed.jsonl > mixed-text.jsonl, and name it; or --skip-malformed to skip such records" in ran.err
+    assert "< mixed.jsonl > mixed-text.jsonl # and name it; or --skip-malformed to skip such records" in ran.err
     assert slmtok("count", "mixed.jsonl", "-o", "new.counts", "--skip-malformed").code == 0
 
 
@@ -355,7 +355,7 @@ def test_a_column_of_numbers_leads_to_the_text(slmtok, beside) -> None:
         for key in ("label", "nix"):
             assert _pasted(slmtok, f"{line} --text-key {key}") == "--text-key text"
         # As in records of JSON, the list that was named is text in parts.
-        assert _pasted(slmtok, f"{line} --text-key tags").endswith("> t-text.jsonl, and name it")
+        assert _pasted(slmtok, f"{line} --text-key tags").endswith("> t-text.jsonl # and name it")
     assert slmtok("count", "t.parquet", "--text-key", "text", "-o", "t.counts").code == 0
 
 
@@ -418,7 +418,8 @@ def test_a_shell_without_completion(slmtok, beside, monkeypatch) -> None:
 
 def test_parts_of_documents_and_bytes(slmtok, beside) -> None:
     for flag in ("--max-docs", "--max-bytes", "--max-chars"):
-        assert _pasted(slmtok, f"count a.txt -o c.counts {flag} 0.1").startswith("--sample 0.1, ")
+        assert _pasted(slmtok, f"count a.txt b.txt -o c.counts {flag} 0.1").startswith("--sample 0.1, ")
+        assert _pasted(slmtok, f"count a.txt -o c.counts {flag} 0.1").startswith("--max-bytes 106, ")
         assert "not '2.5'" in slmtok("count", "a.txt", "-o", "c.counts", flag, "2.5").err
     assert slmtok("count", "a.txt", "-o", "c.counts", "--max-bytes", "0.5kB").code == 0
 

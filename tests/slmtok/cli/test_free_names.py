@@ -20,10 +20,10 @@ def test_a_table_with_another_separator_and_its_column(slmtok) -> None:
     Path("a.csv").write_text("id;Text\n1;one\n2;two\n")
     Path("a-comma.csv").write_text("kept")
     fix = fix_of(slmtok("count", "a.csv", "-o", "x.counts"))
-    assert fix.endswith(" < a.csv > a-comma-2.csv, and name it, with --text-key Text")
+    assert fix.endswith(" < a.csv > a-comma-2.csv # and name it, with --text-key Text")
     Path("b.csv").write_text("sep=;\nid;Text\n1;one\n2;two\n")
     Path("b-comma.csv").write_text("kept")
-    assert " < b.csv > b-comma-2.csv, and name it" in fix_of(slmtok("count", "b.csv", "-o", "x.counts"))
+    assert " < b.csv > b-comma-2.csv # and name it" in fix_of(slmtok("count", "b.csv", "-o", "x.counts"))
 
 
 def test_text_that_is_named_as_compressed_data(slmtok) -> None:
@@ -41,7 +41,7 @@ def test_the_files_of_a_folder(slmtok) -> None:
     Path("my pages/a-text-2.txt").write_text("kept")
     ran = slmtok("count", "my pages/a.html", "my pages/b.html", "-o", "x.counts")
     note = next(each for each in ran.err.splitlines() if "HTML" in each)
-    command, _, named = note.partition("; ")[2].partition(", and name ")
+    command, _, named = note.partition("; ")[2].partition(" # and name ")
     assert "'my pages'/*-text-3.txt" in named
     subprocess.run(command, shell=True, check=True)
     made = sorted(path.name for path in Path("my pages").glob("*-text-3.txt"))
@@ -118,10 +118,10 @@ def test_a_free_name_leaves_the_options_of_a_fix_as_they_are(slmtok) -> None:
     from slmtok.errors import OptionError, Setting
 
     Path("a.txt").write_text("kept")
-    error = OptionError("x", fix=("sort b.txt > a.txt, and name a.txt, with ", Setting("text_key", "T"), ", or a.txt"))
+    error = OptionError("x", fix=("sort b.txt > a.txt # and name a.txt, with ", Setting("text_key", "T"), ", or a.txt"))
     checked_fix.check_fix(error, APP.program, ["count"])
     assert error.parts["fix"] == (
-        "sort b.txt > a-2.txt, and name a-2.txt, with ",
+        "sort b.txt > a-2.txt # and name a-2.txt, with ",
         Setting("text_key", "T"),
         ", or a-2.txt",
     )

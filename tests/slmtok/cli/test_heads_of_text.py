@@ -28,8 +28,8 @@ def notes_of(slmtok, *words: str) -> str:
 
 def pasted(slmtok, err: str) -> str:
     """Runs the command of a note and counts the file that it names; gives the text of that file."""
-    note = next(each for each in err.splitlines() if ", and name " in each)
-    command, _, named = note.partition("; ")[2].rpartition(", and name ")
+    note = next(each for each in err.splitlines() if " # and name " in each)
+    command, _, named = note.partition("; ")[2].rpartition(" # and name ")
     subprocess.run(command, shell=True, check=True)
     name = named.removesuffix(", with --force")
     target = shlex.split(command.rpartition(" > ")[2] if name == "it" else name)[0]

@@ -25,7 +25,7 @@ def note_of(ran, name: str) -> str:
 
 
 def paste(fix: str) -> None:
-    command, _, _ = fix.partition(", and name it")
+    command, _, _ = fix.partition(" # and name it")
     assert command.startswith("python -c ")
     subprocess.run(command.replace("python -c", f"{shlex.quote(sys.executable)} -c"), shell=True, check=True)
 
@@ -143,7 +143,7 @@ def test_records_behind_a_separator_or_in_quotes_are_made_records(slmtok, line, 
     Path("a.jsonl").write_text("".join(line({"text": text}) + "\n" for text in TEXTS))
     ran = slmtok("count", "a.jsonl", "-o", "x.counts")
     assert f"  limit: {limit}" in ran.err
-    command, named = fix_of(ran).split(", and name ")
+    command, named = fix_of(ran).split(" # and name ")
     assert named == "it"
     subprocess.run(["bash", "-c", command], check=True)
     check_texts(slmtok("count", "a-lines.jsonl", "-o", "x.counts", "--json"))

@@ -20,7 +20,7 @@ PAGE = f"<!DOCTYPE html><html><body><p>{SENTENCE}</p></body></html>"
 def command_in(text: str, start: str) -> tuple[str, str]:
     """The command behind `start` in what a program said, and what it tells to name."""
     line = text.partition(start)[2].splitlines()[0]
-    command, _, named = line.removesuffix(", with --force").partition(", and name ")
+    command, _, named = line.removesuffix(", with --force").partition(" # and name ")
     return command, named
 
 
@@ -135,7 +135,7 @@ def test_documents_of_prose_get_a_command(slmtok) -> None:
         stem = name.partition(".")[0]
         command = f"pandoc -f {of} -t plain --wrap=none < {name} > {stem}-text.txt"
         err = slmtok("count", name, "-o", "x").err
-        assert f"  fix:   {command}, and name it{saved}" in err
+        assert f"  fix:   {command} # and name it{saved}" in err
         if shutil.which("pandoc") and of == "rtf":
             run(command)
             assert Path(f"{stem}-text.txt").read_text() == "Dear Sir\n"

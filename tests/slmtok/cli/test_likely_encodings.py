@@ -178,7 +178,7 @@ def test_pieces_that_cut_a_character_are_joined(slmtok, names: str):
     first, second, _ = names.split()
     said, _, fix = note.rpartition(": cat ")
     assert said.endswith(f"; {second} continues the last character of {first}")
-    command, _, named = f"cat {fix}".removesuffix(", with --force").partition(", and name ")
+    command, _, named = f"cat {fix}".removesuffix(", with --force").partition(" # and name ")
     assert command.startswith(f"cat {names} > ")
     subprocess.run(command, shell=True, check=True)
     assert Path(named).read_bytes() == whole

@@ -32,7 +32,7 @@ def note_of(slmtok, line: str, about: str) -> str:
 
 def run_named(note: str) -> str:
     """Runs the command of a note, and gives the file that it writes and names."""
-    command, _, named = note.rpartition(": ")[2].rpartition(", and ")
+    command, _, named = note.rpartition(": ")[2].rpartition(" # and ")
     assert named == "name it, with --force"
     subprocess.run(command, shell=True, check=True)
     return command.rpartition(" > ")[2]
@@ -125,6 +125,8 @@ def test_ends_of_lines_are_named(slmtok) -> None:
     assert note_of(slmtok, rf"{line} --separator '\n\n'", "occurs nowhere").endswith(
         r"the lines end with \r\n: run it again with --separator '\r\n\r\n' --force"
     )
+    note = note_of(slmtok, rf"{line} --force --separator '$\r\n\r\n'", "occurs nowhere")
+    assert note.endswith(r"it occurs without the $: run it again with --separator '\r\n\r\n' --force")
     note = note_of(slmtok, r"count a.txt -o new.counts --force --separator '\r\n\r\n'", "occurs nowhere")
     assert note.endswith(r"the lines end with \n: run it again with --separator '\n\n' --force")
     ran = slmtok(*shlex.split(rf"{line} --separator '\r\n\r\n' --json"))
@@ -381,7 +383,7 @@ def test_a_field_that_some_records_lack_keeps_its_text_in_the_others(slmtok, end
     lines = "\n".join(map(json.dumps, records))
     Path(f"a{ending}").write_text(lines if ending == ".jsonl" else json.dumps(records))
     template = "--text-template '{title}{text}' -o new.counts"
-    command, _, rest = fix_of_line(slmtok, f"count a{ending} {template}").partition(", and name it; ")
+    command, _, rest = fix_of_line(slmtok, f"count a{ending} {template}").partition(" # and name it; ")
     assert rest.startswith("an absent text is empty in it; or --skip-malformed")
     subprocess.run(command, shell=True, check=True)
     ran = slmtok(*shlex.split(f"count {command.rpartition(' > ')[2]} {template} --json"))

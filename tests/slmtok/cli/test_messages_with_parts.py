@@ -43,7 +43,7 @@ TEXTS = {
 def test_the_command_makes_text_of_parts(slmtok, kind):
     Path("chat.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS[kind]))
     err = slmtok("count", "chat.jsonl", "-o", "x").err
-    command, _, named = err.partition("  fix:   ")[2].partition(", and name ")
+    command, _, named = err.partition("  fix:   ")[2].partition(" # and name ")
     subprocess.run(command, shell=True, check=True)
     made = shlex.split(command)[-1]
     assert named.startswith("it")

@@ -38,7 +38,7 @@ def test_a_record_without_text_among_others_is_skipped(slmtok, at: int) -> None:
 def test_a_path_of_fields_is_written_as_a_field(slmtok) -> None:
     write_records("nested.jsonl", [{"id": 1, "genre": "news", "text": {"full": row}} for row in ROWS])
     fix = fix_of_line(slmtok, "count nested.jsonl --text-key text.full -o new.counts")
-    command, _, named = fix.rpartition(", and ")
+    command, _, named = fix.rpartition(" # and ")
     assert named == "name it"
     subprocess.run(command, shell=True, check=True)
     ran = slmtok("count", "nested-text.jsonl", "--text-key", "text.full", "-o", "new.counts", "--json")
@@ -46,12 +46,13 @@ def test_a_path_of_fields_is_written_as_a_field(slmtok) -> None:
     assert ran.json["result"]["bytes"] == sum(map(len, ROWS))
     Path("nested.jsonl").rename("nested.ndjson")
     fix = fix_of_line(slmtok, "count nested.ndjson --text-key text.full -o other.counts")
-    assert fix.startswith(command.partition(" < ")[0]) and fix.endswith(", and name it")
+    assert fix.startswith(command.partition(" < ")[0]) and fix.endswith(" # and name it")
     Path("nested.ndjson").rename("nested.log")
     fix = fix_of_line(slmtok, "count nested.log --format jsonl --text-key text.full -o other.counts")
     assert (
         fix
-        == command.replace(" nested.jsonl ", " nested.log ").replace("nested-text", "nested.log-text") + ", and name it"
+        == command.replace(" nested.jsonl ", " nested.log ").replace("nested-text", "nested.log-text")
+        + " # and name it"
     )
 
 
@@ -81,13 +82,13 @@ def test_comments_before_rows_are_named(slmtok, given: str) -> None:
     words = "".join(f"{at}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n" for at, word in enumerate(SENTENCE.split(), 1))
     Path("corpus.conllu").write_text("".join(f"# sent_id = {row[-1]}\n# text = {row}\n{words}\n" for row in ROWS))
     fix = fix_of_line(slmtok, f"count corpus.conllu --format tsv {given} -o new.counts")
-    command, _, named = fix.rpartition(", and ")
+    command, _, named = fix.rpartition(" # and ")
     assert named == "name it"
     subprocess.run(command, shell=True, check=True)
     assert Path("corpus-text.lines").read_text().splitlines() == ROWS
     write_rows("dump.tsv", [["# made by a program"], ["id", "text"], *([row[-1], row] for row in ROWS)])
     fix = fix_of_line(slmtok, "count dump.tsv -o new.counts")
-    subprocess.run(fix.removesuffix(", and name it"), shell=True, check=True)
+    subprocess.run(fix.removesuffix(" # and name it"), shell=True, check=True)
     assert slmtok("count", "dump-rows.tsv", "-o", "new.counts").code == 0
 
 
@@ -165,7 +166,7 @@ def test_quotes_of_tsv_are_named(slmtok) -> None:
     ran = slmtok("count", "quoted.tsv", "-o", "x.counts")
     fact = "note: the texts in the first rows of quoted.tsv are in quotes, which .tsv keeps as text; "
     note = next(each for each in ran.err.splitlines() if each.startswith(fact))
-    command = note.removeprefix(fact).removesuffix(", and name it, with --force")
+    command = note.removeprefix(fact).removesuffix(" # and name it, with --force")
     subprocess.run(command, shell=True, check=True)
     ran = slmtok("count", "quoted.csv", "-o", "y.counts", "--json")
     assert ran.json["result"]["bytes"] == sum(len(f'He said "hi", {row}') for row in ROWS)
@@ -203,7 +204,7 @@ def test_an_object_of_texts_is_written_as_records(slmtok) -> None:
     note = next(each.removeprefix(said) for each in ran.err.splitlines() if each.startswith(said))
     fix = fix_of_line(slmtok, "count dict.json --format json -o new.counts")
     assert note == f"{fix}, with --force"
-    command, _, named = fix.rpartition(", and ")
+    command, _, named = fix.rpartition(" # and ")
     assert named == "name it"
     subprocess.run(command, shell=True, check=True)
     result = slmtok("count", "dict-text.jsonl", "-o", "new.counts", "--json").json["result"]
@@ -236,7 +237,7 @@ def test_documents_of_office_programs_are_named(slmtok) -> None:
     write_archive("texts.zip", "a.txt", "b.txt")
     Path("texts.zip").rename("texts.txt")
     assert fix_of_line(slmtok, "count texts.txt -o x.counts").startswith(
-        "python -m zipfile -e texts.txt texts, and name texts, or "
+        "python -m zipfile -e texts.txt texts # and name texts, or "
     )
     Path("folder").mkdir()
     Path("sheet.xlsx").rename("folder/sheet.xlsx")
@@ -251,7 +252,7 @@ def test_the_fix_of_an_archive_names_the_column_of_its_table(slmtok) -> None:
             archive.writestr("notes.md", SENTENCE)
             archive.writestr("data/reviews.csv", f"{header}\n{table}")
         fix = fix_of_line(slmtok, "count reviews.zip -o x.counts")
-        assert fix.startswith(f"python -m zipfile -e reviews.zip reviews, and name reviews{end}, or --format text")
+        assert fix.startswith(f"python -m zipfile -e reviews.zip reviews # and name reviews{end}, or --format text")
 
 
 def test_pages_are_counted(slmtok) -> None:
@@ -269,7 +270,7 @@ def test_pages_are_counted(slmtok) -> None:
 
 def pasted(err: str) -> str:
     """The text that the command of a note writes."""
-    command, _, _ = err.split("were read as text; ")[1].partition(", and name ")
+    command, _, _ = err.split("were read as text; ")[1].partition(" # and name ")
     assert command.startswith("python -c ")
     subprocess.run(["sh", "-c", command.replace("python", shlex.quote(sys.executable), 1)], check=True)
     return Path(command.split(" > ")[-1]).read_text()

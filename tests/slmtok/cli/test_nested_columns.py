@@ -18,8 +18,9 @@ TEXTS = [f"It rained on day {n}." for n in range(40)]
 
 
 def paste(ran) -> None:
-    command, _, _ = ran.err.split("fix:   ")[1].partition(", and name ")
-    assert command.startswith("python -c ")
+    """Runs the whole fix: what is to be done then is a comment of the shell."""
+    command = ran.err.split("fix:   ")[1]
+    assert command.startswith("python -c ") and " # and name " in command
     subprocess.run(command.replace("python -c", f"{shlex.quote(sys.executable)} -c"), shell=True, check=True)
 
 

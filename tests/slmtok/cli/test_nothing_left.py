@@ -160,7 +160,7 @@ FIXES = {
         1,
         "where: the working folder has 2 files ending .txt",
     ),
-    "import gpt2 -o x": (2, "fix:   every command takes the name: slmtok info gpt2\n"),
+    "import gpt2 -o x": (2, "fix:   commands with a tokenizer take the name, without a file of it: slmtok info gpt2\n"),
     "import https://host/a.json -o x": (
         1,
         "fix:   curl -fLo a.json https://host/a.json && slmtok import a.json -o x\n",
@@ -236,7 +236,7 @@ FIXES |= {
     "decode small.json -t tok.json": (2, "small.json is a tokenizer file of slmtok, not ids\n"),
     "train a.txt --vocab 280 --save-counts x -o x": (2, "fix:   name another --save-counts\n"),
     "train a.txt --vocab 280 --save-counts a.txt --force -o x": (2, "fix:   name another --save-counts\n"),
-    "count a.txt --seed 4 -o x": (2, "fix:   leave it out, or --sample 0.1\n"),
+    "count a.txt --seed 4 -o x": (2, "fix:   leave it out\n"),
     "count docs.jsonl --text-template {title}:{text} -o x": (
         1,
         "fix:   --text-template '{text}' if no record has 'title', else --skip-malformed ",

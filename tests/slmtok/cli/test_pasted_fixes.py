@@ -343,7 +343,7 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("diff -t tok.json --on a.txt", "slmtok diff -t tok.json --on a.txt other.json"),
         ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
         ("audit tok.json --on a.txt --leak a.counts",
-         "slmtok count CORPUS --doc-digests -o a-2.counts, and name a-2.counts.digests"),
+         "slmtok count CORPUS --doc-digests -o a-2.counts # and name a-2.counts.digests"),
         ("merge tok.json -o m.json",
          "slmtok extend tok.json CORPUS --vocab N -o m.json learns from more text; "
          "slmtok train CORPUS1 CORPUS2 --vocab N -o m.json learns from both"),
@@ -387,7 +387,7 @@ def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:
 
 def test_a_spelling_that_no_special_has(slmtok, here: Path) -> None:
     line = ["encode", "a.txt", "--allow-special", "<|endoftext|>", "-t"]
-    command, named, name = fix_of(slmtok(*line, "tok.json")).partition(", and name -t ")
+    command, named, name = fix_of(slmtok(*line, "tok.json")).partition(" # and name -t ")
     assert command == "slmtok set-special tok.json 'eos=<|endoftext|>' -o with-special.json" and named
     assert slmtok(*shlex.split(command)[1:]).code == 0
     assert slmtok(*line, name).code == 0
@@ -436,7 +436,7 @@ def test_a_text_or_a_token_as_the_file_of_required_tokens(slmtok, here: Path) ->
     assert "limit: tokens of one piece each, such as a word" in ran.err and "is part of the corpus" in fix_of(ran)
     for given, what, name in (("cat", "the token", "tokens.txt"), ("cat, sat", "the tokens", "tokens-2.txt")):
         fix = fix_of(slmtok(*line, given))
-        written, _, option = fix.removeprefix(f"check the name, or write {what} to a file: ").rpartition(", and ")
+        written, _, option = fix.removeprefix(f"check the name, or write {what} to a file: ").rpartition(" # and ")
         assert written.startswith("printf ") and option == f"--require {name}"
         subprocess.run(["bash", "-c", written], check=True)
         assert slmtok(*line, name, "--force").code == 0
@@ -493,7 +493,7 @@ def test_a_notebook_is_no_text(slmtok, here: Path) -> None:
     line = ["train", "n.ipynb", "--vocab", "290", "-o", "new.json"]
     ran = slmtok(*line)
     assert "error: n.ipynb is a notebook, not text\n" in ran.err
-    assert fix_of(ran).endswith(" < n.ipynb > n-text.txt, and name it")
+    assert fix_of(ran).endswith(" < n.ipynb > n-text.txt # and name it")
     assert fix_of(slmtok("encode", "n.ipynb", "-t", "tok.json")) == fix_of(ran)
     (here / "docs").mkdir()
     (here / "n.ipynb").rename(here / "docs" / "n.ipynb")
@@ -586,7 +586,7 @@ def test_several_lists_of_records_in_one_file(slmtok, here: Path) -> None:
     line = ["train", "s.json", "--vocab", "272", "-o", "x.json"]
     ran = slmtok(*line)
     assert "error: an object with 2 lists of records: 'train', 'val'\n  where: s.json\n" in ran.err
-    command, named, _ = fix_of(ran).partition(", and name it")
+    command, named, _ = fix_of(ran).partition(" # and name it")
     _run_shell(command)
     assert named and json.loads((here / "s-train.jsonl").read_text()) == {"text": "the cat"}
     assert slmtok("train", "s-train.jsonl", *line[2:]).code == 0
@@ -604,7 +604,7 @@ def test_fields_that_hold_texts_become_text(slmtok, here: Path, record) -> None:
     (here / "s.jsonl").write_text(f"{json.dumps(record)}\n" * 3)
     line = ["encode", "s.jsonl", "-t", "tok.json", "--format", "jsonl", "--text-key", "messages"]
     ran = slmtok(*line)
-    _run_shell(fix_of(ran).partition(", and name it")[0])
+    _run_shell(fix_of(ran).partition(" # and name it")[0])
     texts = [json.loads(row)["messages"] for row in (here / "s-text.jsonl").read_text().splitlines()]
     assert len(texts) == 3 and "cat" in texts[0]
     assert slmtok(line[0], "s-text.jsonl", *line[2:]).code == 0
@@ -628,7 +628,7 @@ def test_records_that_commas_follow(slmtok, here: Path) -> None:
     (here / "s.jsonl").write_text('{"text": "the cat"},\n{"text": "a dog"}\n')
     ran = slmtok("encode", "s.jsonl", "-t", "tok.json", "--format", "jsonl")
     assert "limit: a comma follows the record\n" in ran.err
-    _run_shell(fix_of(ran).partition(", and name it")[0])
+    _run_shell(fix_of(ran).partition(" # and name it")[0])
     assert slmtok("encode", "s-lines.jsonl", "-t", "tok.json", "--format", "jsonl").code == 0
 
 
@@ -646,7 +646,7 @@ def test_a_csv_of_tabs_with_quotes(slmtok, here: Path) -> None:
     (here / "s.csv").write_text('id\ttext\n1\t"the cat\n\na dog"\n')
     ran = slmtok("encode", "s.csv", "-t", "tok.json", "--format", "csv")
     assert "  limit: columns are separated by ',', and these by tabs\n" in ran.err
-    _run_shell(fix_of(ran).partition(", and name it")[0])
+    _run_shell(fix_of(ran).partition(" # and name it")[0])
     encoded = slmtok("encode", "s-comma.csv", "-t", "tok.json", "--format", "csv")
     assert encoded.out == slmtok("encode", "-", "-t", "tok.json", stdin=b"the cat\n\na dog").out
 
@@ -655,7 +655,7 @@ def test_a_csv_of_semicolons(slmtok, here: Path) -> None:
     (here / "s.csv").write_text('id;text\n1;"the; cat, a dog"\n')
     ran = slmtok("encode", "s.csv", "-t", "tok.json", "--format", "csv")
     assert "  limit: columns are separated by ',', and these by ';'\n" in ran.err
-    command, named, _ = fix_of(ran).partition(", and name it")
+    command, named, _ = fix_of(ran).partition(" # and name it")
     _run_shell(command)
     encoded = slmtok("encode", "s-comma.csv", "-t", "tok.json", "--format", "csv")
     assert named and encoded.out == slmtok("encode", "-", "-t", "tok.json", stdin=b"the; cat, a dog").out

@@ -34,7 +34,7 @@ def test_quoted_values_between_other_marks(slmtok, mark: str, names: tuple[str, 
     ran = slmtok("count", "a.csv", "-o", "x")
     named = "tabs" if mark == "\t" else repr(mark)
     assert ran.code == 1 and f"  limit: columns are separated by ',', and these by {named}\n" in ran.err
-    command, _, rest = fix_of(ran).partition(", and name it")
+    command, _, rest = fix_of(ran).partition(" # and name it")
     assert not rest
     run(command)
     result = slmtok("count", "a-comma.csv", "-o", "x", "--json").json["result"]
@@ -43,7 +43,7 @@ def test_quoted_values_between_other_marks(slmtok, mark: str, names: tuple[str, 
 
 def test_the_column_of_the_text_is_named(slmtok) -> None:
     write(";", ("id", "sentence"), "utf-8-sig")
-    command, _, rest = fix_of(slmtok("count", "a.csv", "-o", "x")).partition(", and name it")
+    command, _, rest = fix_of(slmtok("count", "a.csv", "-o", "x")).partition(" # and name it")
     assert rest == ", with --text-key sentence"
     run(command)
     ran = slmtok("count", "a-comma.csv", "--text-key", "sentence", "-o", "x", "--json")
@@ -61,5 +61,5 @@ def test_a_fault_between_commas_is_one_of_its_row(slmtok, text: str) -> None:
 def test_the_command_writes_a_text_above_the_default_limit_of_a_field(slmtok) -> None:
     text = "The cat sat. " * 20_000
     Path("a.csv").write_text(f"id;text\n1;{text}\n")
-    run(fix_of(slmtok("count", "a.csv", "-o", "x")).partition(", and name it")[0])
+    run(fix_of(slmtok("count", "a.csv", "-o", "x")).partition(" # and name it")[0])
     assert slmtok("count", "a-comma.csv", "-o", "x", "--json").json["result"]["bytes"] == len(text)

@@ -16,8 +16,8 @@ SENTENCE = "the evening river went through the old town, and the children sang"
 
 
 def run_fix(fix: str) -> list[str]:
-    """Runs the command before `, and name`; gives the file that it writes, and the options behind."""
-    command, _, rest = fix.partition(", and name ")
+    """Runs the command before ` # and name`; gives the file that it writes, and the options behind."""
+    command, _, rest = fix.partition(" # and name ")
     subprocess.run(command, shell=True, check=True)
     with_options = rest.partition("with ")[2].partition(";")[0] if "with " in rest else ""
     return [shlex.split(command)[-1], *shlex.split(with_options)]
@@ -44,7 +44,7 @@ def test_the_pages_of_books_become_text(slmtok) -> None:
     assert Path(made[0]).read_text().split() == f"{SENTENCE} & 1".split()
     book("books/c.epub")
     fix = fix_of(slmtok("count", "books", "-o", "x"))
-    subprocess.run(fix.partition(", and name books/*-text.txt")[0], shell=True, check=True)
+    subprocess.run(fix.partition(" # and name books/*-text.txt")[0], shell=True, check=True)
     assert documents(slmtok, *map(str, Path("books").glob("*-text.txt"))) == 2
 
 
@@ -119,6 +119,6 @@ def test_pairs_of_surrogates_become_characters(slmtok) -> None:
     Path("a.txt").write_bytes(text.replace("😀", "\ud83d\ude00").encode("utf-8", "surrogatepass"))
     err = slmtok("count", "a.txt", "-o", "x").err
     assert "a.txt is CESU-8" in err
-    command = err[err.index("python -c") : err.index(", and name a-utf-8.txt, with --force")]
+    command = err[err.index("python -c") : err.index(" # and name a-utf-8.txt, with --force")]
     subprocess.run(command, shell=True, check=True)
     assert Path("a-utf-8.txt").read_text() == text

@@ -76,7 +76,7 @@ def test_later_records_have_another_field(slmtok) -> None:
 def test_a_file_of_another_name(slmtok, name: str) -> None:
     Path(name).write_bytes(gzip.compress(LINES) if name.endswith(".gz") else LINES)
     fix = fix_of(slmtok("count", name, "--format", "jsonl", "-o", "x.counts"))
-    command, _, named = fix.rpartition(", and ")
+    command, _, named = fix.rpartition(" # and ")
     assert named == "name it"
     subprocess.run(command, shell=True, check=True)
     written = command.rpartition(" > ")[2]

@@ -46,7 +46,7 @@ ROWS = {
 
 
 def paste(ran) -> None:
-    command = ran.err.split("  fix:   ")[1].partition(", and name ")[0]
+    command = ran.err.split("  fix:   ")[1].partition(" # and name ")[0]
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -29,7 +29,7 @@ def texts_of(slmtok, line: str) -> int:
 
 def run_command(fix: str) -> str:
     """Runs the command of a fix, and gives the file that it writes and names."""
-    command, _, _ = fix.partition(", and name it")
+    command, _, _ = fix.partition(" # and name it")
     subprocess.run(command, shell=True, check=True)
     return command.rpartition(" > ")[2]
 

@@ -56,7 +56,7 @@ def note_of(slmtok, name: str) -> str:
 
 def pasted(note: str) -> list[str]:
     """The files that the command of a note makes, which it names."""
-    command, _, named = note.partition("read as text; ")[2].removesuffix(", with --force").rpartition(", and name ")
+    command, _, named = note.partition("read as text; ")[2].removesuffix(", with --force").rpartition(" # and name ")
     subprocess.run(["bash", "-c", command], check=True)
     target = command.rpartition(" > ")[2] if named == "it" else named
     return [str(path) for path in sorted(Path().glob(target))]
@@ -134,7 +134,7 @@ def test_all_files_of_a_folder_are_made_by_one_command(slmtok, folder: str) -> N
     note = note_of(slmtok, folder)
     said = f"{names[0]} and 2 more files are subtitles (WebVTT), and their time codes were read as text; "
     assert note.startswith(said + "for each in ")
-    command, _, named = note.removeprefix(said).removesuffix(", with --force").rpartition(", and name ")
+    command, _, named = note.removeprefix(said).removesuffix(", with --force").rpartition(" # and name ")
     subprocess.run(["bash", "-c", command], check=True)
     found = subprocess.run(["bash", "-c", f"ls {named}"], check=True, capture_output=True, text=True).stdout.split("\n")
     assert found == [*(name.replace(".vtt", "-text.txt") for name in names), ""]
@@ -162,7 +162,7 @@ def test_carriage_returns_are_removed_from_all_files_of_a_folder(slmtok, end: by
     for name in "abc":
         Path(f"d/{name}.txt").write_bytes(b"one" + end + b"two" + end)
     err = slmtok("count", "d", "-o", "a.counts").err
-    command, _, named = err[err.index("for each in ") :].partition("\n")[0].partition(", and name ")
+    command, _, named = err[err.index("for each in ") :].partition("\n")[0].partition(" # and name ")
     assert named == "d/*-clean.txt, with --force"
     subprocess.run(["bash", "-c", command], check=True)
     assert [Path(f"d/{name}-clean.txt").read_text() for name in "abc"] == [made] * 3
@@ -172,7 +172,7 @@ def test_line_feeds_are_made_of_carriage_returns_only_where_no_file_has_both(slm
     Path("d").mkdir()
     Path("d/a.txt").write_bytes(b"one\rtwo\r")
     Path("d/b.txt").write_bytes(b"one\r\ntwo\r\n")
-    assert "tr '\\r' '\\n' < d/a.txt > a-clean.txt, and name it" in slmtok("count", "d", "-o", "a.counts").err
+    assert "tr '\\r' '\\n' < d/a.txt > a-clean.txt # and name it" in slmtok("count", "d", "-o", "a.counts").err
 
 
 def test_marks_of_spark_are_left_out(slmtok) -> None:
@@ -196,7 +196,7 @@ def test_notebooks_of_a_folder_are_made_to_text(slmtok) -> None:
     ran = slmtok("count", "nb", "-o", "a.counts")
     assert ran.err.startswith("error: nb/a.ipynb is a notebook, not text\n")
     fix = ran.err.partition("  fix:   ")[2].splitlines()[0]
-    command, _, named = fix.rpartition(", and name ")
+    command, _, named = fix.rpartition(" # and name ")
     assert named == "nb/*-text.txt"
     subprocess.run(["bash", "-c", command], check=True)
     assert Path("nb/b-text.txt").read_text() == f"a\nb\n\n{SENTENCE}\n\n"
@@ -252,7 +252,7 @@ def test_a_format_that_names_the_kind_of_the_files(slmtok, corpus: list[str]) ->
     for name in ("a.html", "b.html", "pages/a.html", "pages/b.html"):
         Path(name).write_text(f"<!doctype html><html><body><p>{SENTENCE}</p></body></html>\n")
     ran = slmtok("count", *corpus, "--format", "html", "-o", "x.counts")
-    command, _, named = ran.err.rpartition("  fix:   ")[2].strip().rpartition(", and name ")
+    command, _, named = ran.err.rpartition("  fix:   ")[2].strip().rpartition(" # and name ")
     assert named.endswith(" without --format")
     named = named.removesuffix(" without --format")
     subprocess.run(command, shell=True, check=True)
@@ -270,7 +270,7 @@ def test_all_files_of_a_folder_whatever_their_suffixes(slmtok, names):
     for number, name in enumerate(names):
         Path("site", name).write_text(f"<!doctype html><html><p>{SENTENCE} {number}</p></html>\n")
     err = slmtok("train", "site", "--vocab", "280", "--allow-smaller", "-o", "tok.json").err
-    command, _, named = err[err.index("for each in ") :].partition("\n")[0].partition(", and name ")
+    command, _, named = err[err.index("for each in ") :].partition("\n")[0].partition(" # and name ")
     assert named == "site/*-text.txt, with --force"
     subprocess.run(command, shell=True, check=True)
     texts = [path.read_text().split() for path in sorted(Path("site").glob("*-text.txt"))]

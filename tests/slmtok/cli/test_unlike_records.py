@@ -52,7 +52,7 @@ def test_an_address_is_not_the_text_of_a_record(slmtok, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_text_under_another_name_gets_that_of_the_others(slmtok, name: str, field: str) -> None:
     write(name, [{"text": "It rained."}, {field: "The sun shone."}])
-    command, _, rest = fix_of(slmtok("count", name, "-o", "x")).partition(", and name it; or ")
+    command, _, rest = fix_of(slmtok("count", name, "-o", "x")).partition(" # and name it; or ")
     assert rest == SKIP
     subprocess.run(command, shell=True, check=True)
     result = slmtok("count", "docs-text.jsonl", "-o", "x", "--json").json["result"]

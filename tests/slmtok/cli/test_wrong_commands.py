@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from printed_fixes import fix_of
+from printed_fixes import fix_in, fix_of, refused
 
 import slmtok as package
 
@@ -444,3 +444,57 @@ def test_a_split_is_made_by_packing(slmtok, here: Path, line: str, fix: str) -> 
         fix = fix.replace(name, meant)
     ran = slmtok(*fix.split()[1:])
     assert ran.code == 0, ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "set-special tok.json ROLE=SPELLING -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
+        "train a.txt --vocab 290 --special ROLE=SPELLING -o new.json":
+            "slmtok train a.txt --vocab 290 --special 'user=<|user|>' -o new.json",
+        "encode a.txt -t tok.json --output-format npy -o FILE":
+            "slmtok encode a.txt -t tok.json --output-format npy -o output",
+        "encode a.txt -t tok.json --output-format npy --output=FILE":
+            "slmtok encode a.txt -t tok.json --output-format npy --output=output",
+    }.items(),
+)  # fmt: skip
+def test_a_placeholder_is_no_value(slmtok, here: Path, line: str, fix: str) -> None:
+    """Accepted, `ROLE=SPELLING` would be a role of the tokenizer, and FILE the name of the output."""
+    ran = refused(slmtok, line)
+    assert fix_in(ran.err) == fix and "which stands for a value that you choose" in ran.err
+    ran = slmtok(*shlex.split(fix)[1:])
+    assert ran.code == 0, ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    {
+        "merge a.counts b.counts --weights 2,1 -o new.counts": "leave it out: merge adds counts as they are; ",
+        "verify tok.json --against tok.json": "slmtok diff tok.json TOK --expect-same",
+        "verify tok.json --against=other.json": "slmtok diff tok.json other.json --expect-same",
+        "pack a.txt -t tok.json --val hash:100% -o new": "--val none for all of it in one split, ",
+        "train a.txt --vocab 290 --max-bytes 50% -o new.json": "--max-bytes 530, of the 1060 bytes of the only",
+        "train a.txt --vocab 290 --max-docs 50% -o new.json": "--max-bytes 530, of the 1060 bytes of the only",
+        "train a.txt --vocab 290 --seed 5 -o new.json": "leave it out",
+        "train a.txt -v 290 -o new.json": "use --vocab 290",
+    }.items(),
+)
+def test_no_part_of_what_was_meant_is_left_out(slmtok, here: Path, line: str, said: str) -> None:
+    Path("a.txt").write_text(TEXT)
+    shutil.copy("tok.json", "other.json")
+    assert fix_in(refused(slmtok, line).err).startswith(said)
+
+
+def test_the_ids_of_a_class_are_listed_and_removed(slmtok, here: Path) -> None:
+    fix = fix_in(refused(slmtok, "prune tok.json --class words -o new.json").err)
+    listing, piped, rest = fix.partition(" | awk '$2 > 1 {print $1}' > prune-ids.txt && ")
+    rows = [row.split()[:2] for row in slmtok(*shlex.split(listing)[1:]).out.splitlines()]
+    Path("prune-ids.txt").write_text("".join(f"{id}\n" for id, n_bytes in rows if int(n_bytes) > 1))
+    assert piped and slmtok(*shlex.split(rest)[1:]).code == 0
+    listed = slmtok("vocab", "new.json", "--class", "words").out.splitlines()
+    assert all(row.split()[1] == "1" for row in listed)
+
+
+def test_a_file_with_the_name_of_a_placeholder_is_replaced(slmtok, here: Path) -> None:
+    Path("FILE").write_text("x")
+    assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "npy", "-o", "FILE", "--force").code == 0

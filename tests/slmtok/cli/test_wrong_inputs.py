@@ -44,7 +44,7 @@ CASES = {
     "extend tok.json a.counts --vocab 290 -o a.counts --force": (2, "error: output 'a.counts' is also the input\n"),
     "extend tok.json empty.txt --vocab 290 -o x": (1, "error: the corpus is empty: 1 document of 0 bytes\n"),
     "diff tok.json packed --on empty.txt": (1, "error: the corpus is empty: empty.txt has no byte of text\n"),
-    "encode a.zip -t tok.json": (2, "fix:   python -m zipfile -e a.zip a, and name a, or --format text to read"),
+    "encode a.zip -t tok.json": (2, "fix:   python -m zipfile -e a.zip a # and name a, or --format text to read"),
     "encode wide.txt -t tok.json": (2, "fix:   --encoding utf-16, or --format text to read its bytes as they are\n"),
     "pack a.txt -t tok.json -o x --val 1.5": (2, "fix:   --val tail:1.5%, which is the end of the corpus, or "),
     "pack a.txt -t tok.json -o x --val 0.5%": (2, "fix:   --val tail:0.5%, which is the end of the corpus, or "),
@@ -77,7 +77,7 @@ CASES = {
     "train a.txt r.jsonl --vocab 280 --exclude a.md,b.md -o x": (2, "fix:   --exclude a.md --exclude b.md\n"),
     "train a.txt --vocab 280 --special <|u|>,<|a|> -o x": (2, "fix:   --special 'u=<|u|>' --special 'a=<|a|>'\n"),
     "set-special tok.json <|u|>,<|a|> -o x": (2, "fix:   slmtok set-special tok.json 'u=<|u|>' 'a=<|a|>' -o x\n"),
-    "train a.txt --vocab 280 --max-bytes 50% -o x": (2, "fix:   --sample 50%, a share of the documents\n"),
+    "train a.txt b.txt --vocab 280 --max-bytes 50% -o x": (2, "fix:   --sample 50%, a share of the documents\n"),
     "train a.txt --vocab 280 --sample 1000 -o x": (
         2,
         "fix:   --max-docs 1000 for the first 1000 documents; a.txt is one",
