@@ -310,3 +310,13 @@ def test_short_ids_are_repeated_in_the_call_that_takes_them(tok) -> None:
             eval(call)
         assert caught.value.fix == mended
     assert tok.decode_batch([[100, 101], [102]]) == [tok.decode([100, 101]), tok.decode([102])]
+
+
+def test_ids_with_their_spans_are_no_batch(tok) -> None:
+    for call in (tok.decode, tok.decode_batch, tok.decode_bytes):
+        with pytest.raises(errors.WrongType) as caught:
+            call(tok.encode_with_offsets("To be"))
+        *_, last = str(caught.value.fix).split("; ")
+        names: dict[str, object] = {"tok": tok, "text": "To be"}
+        exec(str(caught.value.fix).removesuffix(last), names)
+        assert eval(last, names) == "To be"
