@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -228,6 +228,10 @@ class TextRun:
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
                 texts = short_text(text, "texts")
                 fix = for_each(self._opened, f".{call}({', '.join(['text', *options])})", f"text in {texts}")
+            if isinstance(text, bytes | bytearray):
+                fix = f"{name}={name}.decode(encoding), with the encoding of these bytes, which are not UTF-8"
+                with suppress(UnicodeDecodeError):
+                    fix = f"{name}={short_text(text.decode(), f'{name}.decode()')}"
             if path := _path_of(text):
                 fix = self._of_file(call, path, options)
             raise WrongType(f"{name} must be a str, not {type(text).__name__}", fix=fix)

@@ -39,6 +39,9 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 
 OF_FILE = "settings=yaml.safe_load(open(%r, encoding='utf-8'))"
 """The settings of a configuration file in Python."""
+_CONFIG_FILES = ("config", "config_file", "config_path")
+_SETTINGS = ("budget", "seed", "device")
+"""Arguments of a call that are settings as well, so that a configuration file may set them otherwise."""
 
 LOSS = "torch.nn.functional.cross_entropy(run.model(ids).logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())"
 """The mean loss of the ids behind the first of each row, in nats."""
@@ -48,10 +51,7 @@ FOREIGN_OPTIONS = {
     **dict.fromkeys(("callback", "callbacks", "on_step", "on_log", "progress", "report"), ("report", "report=%s")),
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     **dict.fromkeys(("block_size", "max_seq_len", "context_length", "sequence_length"), ("seq_len", "seq_len=%r")),
-    **dict.fromkeys(
-        ("config", "config_file", "config_path"),
-        ("settings", f"import yaml, then {OF_FILE}"),
-    ),
+    **dict.fromkeys(_CONFIG_FILES, ("settings", f"import yaml, then {OF_FILE}")),
     **dict.fromkeys(("dataset", "corpus", "train", "train_data", "train_dataset"), ("data", "data=%r")),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
     "eos_token_id": ("max_new_tokens", "stop_ids=(%r,)"),
@@ -433,6 +433,10 @@ def _unknown_options(
         error.settings = settings if isinstance(settings, Mapping) else {}
         if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
             error.fact, error.fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
+        beside = [each for each in _SETTINGS if keywords.get(each) is not None]
+        if option in _CONFIG_FILES and beside and "settings" in named and not isinstance(value, Mapping):
+            pronoun = "it" if len(beside) == 1 else "them"
+            error.fix = f"{error.fix}; leave out {' and '.join(beside)} if the file sets {pronoun}"
     parts = [each.parts["fix"] for each in errors if isinstance(each.parts["fix"], tuple)]
     if len(errors) > 1:
         first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"

@@ -85,6 +85,14 @@ def refuse_masked(ids: object, fix: str = "ids.compressed(), which leaves the ma
         raise WrongType("ids are a masked array", limit="an array without a mask", fix=fix)
 
 
+def refuse_spans(ids: object) -> None:
+    """Raises `WrongType` for (ids, spans), the result of `Tokenizer.encode_with_offsets`, which is no batch."""
+    shapes = [getattr(each, "shape", ()) for each in ids] if isinstance(ids, (list, tuple)) and len(ids) == 2 else []
+    if shapes and len(shapes[0]) == 1 and shapes[1] == (*shapes[0], 2):
+        fix = "ids, spans = tok.encode_with_offsets(text); tok.decode(ids)"
+        raise WrongType("these are ids and the spans of each in the text, not only ids", fix=fix)
+
+
 def check_index(index: object, call: str, n: int) -> int:
     """`index` as an int; `call` is a call that takes one, `data.document({})`, of `n` values.
 

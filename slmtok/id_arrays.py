@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, SupportsInde
 
 from slmtok import _engine, atomic
 from slmtok.calls import argument_text, warn_caller
-from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked, scalar
+from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked, refuse_spans, scalar
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
@@ -38,10 +38,7 @@ OFFSETS_SUFFIX = ".offsets.npy"
 """Of the file beside a file of ids: where each document begins, int64, one more than documents."""
 ID_MAP_SUFFIX = ".ids.npy"
 """Of the file beside a tokenizer that was cut: the new id of each old one, int64, -1 where it is gone."""
-NOT_RAW = (
-    *(suffix for suffix in BINARY_SUFFIXES if suffix != ".bin"),
-    *(".json", ".jsonl", ".csv", ".tsv", ".gz", ".zst", ".xz"),
-)
+NOT_RAW = tuple({*BINARY_SUFFIXES, ".json", ".jsonl", ".csv", ".tsv", ".gz", ".zst", ".xz"} - {".bin"})
 """Suffixes of files that hold something else than ids as raw integers."""
 _TAKEN = frozenset(("<u2", "<u4", "<i8"))
 """Types of arrays that the engine takes as a whole, in the byte order of every machine that it is built for."""
@@ -264,7 +261,8 @@ def list_of_one(id: object, variable: str = "[token_id]") -> str:
 
 
 def refuse_mask(ids: list[Any] | tuple[Any, ...]) -> None:
-    """Raises `WrongType` for a list that begins with bools."""
+    """Raises `WrongType` for a list that begins with bools, and for ids with their spans."""
+    refuse_spans(ids)
     if bool in map(type, ids[:_MASK_IDS]):
         raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
 
@@ -469,6 +467,7 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
         fix = _call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else f"tok.decode({one})")
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix=fix)
     refuse_masked(batch, "[row.compressed() for row in rows], which leaves the masked ids out")
+    refuse_spans(batch)
     _refuse_floats(batch, "tok.decode({})")
     arrays = []
     if getattr(batch, "ndim", 1) == 0:

@@ -57,7 +57,7 @@ from slmtok.tokenizer_file import (
     parse_tokenizer_file,
 )
 from slmtok.vocab_json import vocab_metadata
-from slmtok.vocabulary import PatternSpec, Vocabulary, not_indexed
+from slmtok.vocabulary import PatternSpec, Vocabulary, not_indexed, not_searched
 
 if TYPE_CHECKING:
     import numpy as np
@@ -211,9 +211,12 @@ class Tokenizer(metaclass=_NamesConstructors):
         """Raises `WrongType` with the method that finds an id or a token."""
         raise not_indexed("a Tokenizer", key)
 
-    # Python would index a Tokenizer from 0 up for them.
+    def __contains__(self, key: object) -> NoReturn:
+        """Raises `WrongType` with the test of a token or an id."""
+        raise not_searched("a Tokenizer", key)
+
+    # Python would index a Tokenizer from 0 up.
     __iter__ = None
-    __contains__ = None
 
     @property
     def padded_vocab(self) -> int:

@@ -69,6 +69,16 @@ def not_indexed(what: str, key: object) -> WrongType:
     return WrongType(f"{what} is not indexed", limit=limit, fix=fix)
 
 
+def not_searched(what: str, key: object) -> WrongType:
+    """The error for `key in` a vocabulary or a tokenizer, with the test of a token's text, its bytes, or an id."""
+    fix = f"{argument_text(key, 'id')} in tok.get_vocab().values()"
+    if isinstance(key, str):
+        fix = f"tok.token_to_id({argument_text(key, 'word')}) is not None"
+    elif isinstance(key, bytes):
+        fix = f"tok.token_id({argument_text(key, 'token')}) is not None"
+    return WrongType(f"{what} holds tokens and ids, and `in` names neither", fix=fix)
+
+
 @explains_indexing
 @dataclass(frozen=True)
 class PatternSpec:
@@ -112,9 +122,12 @@ class Vocabulary:
         """Raises `WrongType` with the method that finds an id or a token."""
         raise not_indexed("a Vocabulary", key)
 
-    # Python would index a Vocabulary from 0 up for them.
+    def __contains__(self, key: object) -> NoReturn:
+        """Raises `WrongType` with the test of a token or an id."""
+        raise not_searched("a Vocabulary", key)
+
+    # Python would index a Vocabulary from 0 up.
     __iter__ = None
-    __contains__ = None
 
     def __repr__(self) -> str:
         return f"Vocabulary({self.scheme}, {self.layout}, n_vocab={self.n_vocab}, fingerprint={self.fingerprint[:8]}…)"

@@ -5,6 +5,7 @@ The budget is a number of ids, so the result does not depend on the load of the 
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
@@ -21,6 +22,7 @@ from slmmodel.cli.open_by_path import is_text_for_tokenizer, refuse_run
 from slmmodel.cli.options import BUDGET_HABITS, budget_option, input_words, seed_option, threads_option, with_output
 from slmmodel.cli.reading import corpus_options_of, to_flags, to_record
 from slmmodel.cli.run_argument import without
+from slmmodel.cli.text import is_text
 from slmmodel.cli.train import TrainProgress
 from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
@@ -56,6 +58,7 @@ BLANK_LINE = "\n\n"
 SAMPLES, TEMPERATURE, TOP_P = 5, 0.7, 0.9
 MAX_INDEXED_CHARS = 32_000_000
 """Longest text that is indexed to find the overlap of samples."""
+_VAL = "data.val="
 TEXT, DATA, RUN, RECORD = "text.txt", "data", "run", "demo.json"
 NEVER = 1 << 30
 
@@ -75,16 +78,25 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
 
 
 def _then_trained(value: str | None, words: Sequence[str]) -> str:
-    """The demo, which has no settings, and then `slm train` on its data with those among its words."""
+    """The demo, which has no settings, and then `slm train` on its data with those among its words.
+
+    Text for validation is scored by the last run: it is not packed, and packed data have another tokenizer.
+    """
     line = without(("--set",), words)
-    sets = [word for flag, each in pairwise(words) if flag == "--set" for word in ("--set", each)]
+    settings = [each for flag, each in pairwise(words) if flag == "--set"]
+    sets = [word for each in settings if not each.startswith(_VAL) for word in ("--set", each)]
+    held_out = [each.removeprefix(_VAL) for each in settings if each.startswith(_VAL)]
+    if not all(os.path.exists(each) and is_text(each) for each in held_out):  # noqa: PTH110
+        return "leave the validation data out: slm demo holds out a part of the text, and scores it"
     kind = ONE_TEXT if any(Path(word).exists() for word in line) else STORIES
     preset = value_after(("--preset",), line) or kind.preset
     given = {flag: value_after((flag,), line) for flag in ("--budget", "--seed", "--threads")}
     kept = [word for flag, each in given.items() if each for word in (flag, each)]
     folder = value_after(OUTPUT_FLAGS, line) or "demo"
-    train = ["slm", "train", f"{folder}/{DATA}", "--preset", preset, *sets, *kept, "-o", free_name(f"{folder}-run")]
-    return shlex.join(["slm", "demo", *line]) + (f" && {shlex.join(train)}" if sets else "")
+    run = free_name(f"{folder}-run") if sets else f"{folder}/{RUN}"
+    train = ["slm", "train", f"{folder}/{DATA}", "--preset", preset, *sets, *kept, "-o", run]
+    scored = [["slm", "eval", run, "--on", each] for each in held_out]
+    return " && ".join(map(shlex.join, [["slm", "demo", *line], *([train] if sets else []), *scored]))
 
 
 def _in_one_folder(value: str | None, arguments: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from slmmodel.cli.run_argument import (
     without,
 )
 from slmmodel.config import OPTIONS, model_options
+from slmmodel.errors import SlmmodelError
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
     DEFAULT_SEQ_LEN,
@@ -43,6 +45,7 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import Habit, instead
 from slmtok.cli.unknown_options import WHOLE, options_in
 from slmtok.file_kinds import has_manifest, is_run
+from slmtok.files import free_name
 from slmtok.foreign_options import DIVIDING_SHARES, VALIDATION_FILES
 from slmtok.options import ReadOptions, option_specs
 
@@ -187,10 +190,55 @@ def _with_validation(data: Sequence[str], arguments: Sequence[str]) -> str | Non
     Both are packed, or both are text.
     """
     is_given = any(word.partition("=")[0] == "--val" or word.startswith("data.val") for word in arguments)
-    if len(data) != 2 or is_given or Path(data[0]).samefile(data[1]) or len({*map(has_manifest, data)}) > 1:
+    kinds = {has_manifest(each) for each in data if Path(each).exists()}
+    if len(data) != 2 or is_given or Path(data[0]).resolve() == Path(data[1]).resolve() or len(kinds) > 1:
         return None
     at = len(arguments) - 1 - [*arguments][::-1].index(data[1])
     return shlex.join(["slm", "train", *arguments[:at], "--val", *arguments[at:]])
+
+
+def _mixed_or_validated(command: str, data: Sequence[str], arguments: Sequence[str]) -> str:
+    """The command that trains on several data, and the one that validates on the second; the likelier one first.
+
+    Packed data of another tokenizer than the first are packed again before. No command follows a `;`, behind which a
+    shell would run the second as well.
+    """
+    packed = _packed_again(data)
+    if "" in packed.values():
+        name = shlex.quote(next(each for each, line in packed.items() if not line))
+        return f"leave one out: {name} has another tokenizer than {shlex.quote(data[0])}"
+    renamed = {each: free_name(each) for each in packed}
+    data, arguments = ([renamed.get(each, each) for each in words] for words in (data, arguments))
+    mixed, validated = several_data(command, data, arguments), _with_validation(data, arguments)
+    first, *others = [mixed]
+    if validated and _OF_VALIDATION.search(Path(data[1]).stem.lower()):
+        first, others = validated, [f"or to train on both: {mixed}"]
+    elif validated:
+        others = [f"or to validate on {shlex.quote(data[1])}: {validated}"]
+    packs = [f"{line} -o {shlex.quote(renamed[each])}" for each, line in packed.items()]
+    return ", ".join([" && ".join([*packs, first]), *others])
+
+
+def _packed_again(data: Sequence[str]) -> dict[str, str]:
+    """For packed data of another tokenizer than the first: the command that packs their text with that one, without its
+    output; "" where text or tokenizer are gone.
+    """
+    from slmmodel.data import open_source
+    from slmmodel.data.source import pack_again
+
+    if not all(map(has_manifest, data)):
+        return {}
+    tokenizer, packed = Path(data[0]) / "tok.json", dict[str, str]()
+    with suppress(SlmmodelError):  # training names damaged data
+        first = open_source(data[0]).vocab
+        for source, each in ((open_source(each), each) for each in data[1:]):
+            if source.vocab and first and source.vocab.fingerprint != first.fingerprint:
+                is_possible = (
+                    tokenizer.is_file() and source.packed_from and all(map(os.path.exists, source.packed_from))
+                )
+                line = pack_again(source, str(tokenizer)).removesuffix(" -o NEW")
+                packed[each] = line if is_possible else ""
+    return packed
 
 
 NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
@@ -236,12 +284,7 @@ def _assigned(command: str) -> Habit:
                 return shlex.join(["slm", command, *folders, *rest])
             data, given = folders, [*folders, *rest]
         if len(data) > 1:
-            mixed, validated = several_data(command, data, given), _with_validation(data, given)
-            if validated is None:
-                return mixed
-            if _OF_VALIDATION.search(Path(data[1]).stem.lower()):
-                return f"{validated}; {mixed} trains on both"
-            return f"{mixed}; {validated} validates on {shlex.quote(data[1])}"
+            return _mixed_or_validated(command, data, given)
         return shlex.join(["slm", command, *named]) if named else ""
 
     return with_set

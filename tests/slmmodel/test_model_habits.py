@@ -111,6 +111,17 @@ FIXES: list[tuple[Any, str]] = [
         lambda: app.load("run").generate([1], max_new_tokens=5),
         "prompt='Once upon a time'; ids go to slmmodel.load('run'",
     ),
+    (lambda: app.load("run").generate(b"ROMEO:", max_new_tokens=5), "prompt='ROMEO:'"),
+    (lambda: app.load("run").score(b"To be" * 99), "text=text.decode()"),
+    (
+        lambda: app.load("run").generate("été".encode("latin-1")),
+        "prompt=prompt.decode(encoding), with the encoding of these bytes",
+    ),
+    (
+        lambda: app.train("data", config="run/config.yaml", output="new", budget="steps=1", seed=3),
+        "import yaml, then settings=yaml.safe_load(open('run/config.yaml', encoding='utf-8')); "
+        "leave out budget and seed if the file sets them",
+    ),
     (
         lambda: slmmodel.load("run").generate([1], dtype="auto"),
         "leave it out: the model computes in the type of its weights; run.model.to(TYPE) changes it, to one of torch.f",

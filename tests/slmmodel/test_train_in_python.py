@@ -81,7 +81,7 @@ def test_a_file_of_settings_is_read_by_the_fix(
         for option in ("config", "settings"):
             with pytest.raises(WrongType, match=r"fix:   import yaml, then settings=") as raised:
                 train(place / "data", **{option: as_path(tmp_path / "c.yaml")}, **rest)  # type: ignore[arg-type]
-            call = str(raised.value.fix).partition("settings=")[2].partition("; or ")[0]
+            call = str(raised.value.fix).partition("settings=")[2].partition("; ")[0]
             # The `open` of Python warns of a file that is not closed.
             opened = {"yaml": yaml, "open": lambda path, encoding: Path(path).read_text(encoding)}
             settings = eval(call, opened)

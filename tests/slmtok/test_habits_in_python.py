@@ -80,6 +80,9 @@ def fix_of(call) -> str | None:
         (lambda tok: tok["the"], "tok.token_to_id('the')"),
         (lambda tok: tok[b"the"], "tok.token_id(b'the')"),
         (lambda tok: tok[5], "tok.token_bytes(5)"),
+        (lambda tok: " the" in tok, "tok.token_to_id(' the') is not None"),
+        (lambda tok: b" the" in tok.vocabulary, "tok.token_id(b' the') is not None"),
+        (lambda tok: 300 in tok, "300 in tok.get_vocab().values()"),
         (lambda tok: tok.vocabulary[2:], "tok.get_vocab(), a dict from word to id"),
         (lambda tok: slmtok.train("corpus.txt", max_token_length=None), "max_token_bytes=0 for no limit"),
         (

@@ -357,3 +357,13 @@ def test_options_of_a_tokenizer_on_the_interface_of_tiktoken(tok) -> None:
         encoding.encode_batch(rows, threads=2)  # type: ignore[call-arg]
     with pytest.raises(errors.UnknownOption, match=r"without add_special_tokens$"):
         encoding.encode("the cat", add_special_tokens=True)  # type: ignore[call-arg]
+
+
+def test_ids_with_their_spans_are_no_batch(tok) -> None:
+    for call in (tok.decode, tok.decode_batch, tok.decode_bytes):
+        with pytest.raises(errors.WrongType) as caught:
+            call(tok.encode_with_offsets("To be"))
+        *_, last = str(caught.value.fix).split("; ")
+        names: dict[str, object] = {"tok": tok, "text": "To be"}
+        exec(str(caught.value.fix).removesuffix(last), names)
+        assert eval(last, names) == "To be"

@@ -63,6 +63,19 @@ def test_a_setting_is_of_training_on_the_data_of_a_demo(slm, text):
         slm(*pasted.split()[1:], code=0)
 
 
+@pytest.mark.usefixtures("short_samples")
+def test_text_for_validation_is_scored_by_the_run_of_a_demo(slm, text):
+    Path("text.txt").write_bytes(text)
+    Path("held.txt").write_bytes(text[:2000])
+    line = ["demo", "text.txt", "--vocab", "300", "--budget", "steps=1", "--threads", "1", "-o", "new"]
+    err = slm(*line, "--val", "held.txt", code=2).err
+    first, _, second = err.rpartition("fix:   ")[2].strip().partition(" && ")
+    assert (first, second) == (f"slm {' '.join(line)}", "slm eval new/run --on held.txt")
+    for pasted in (first, second):
+        slm(*pasted.split()[1:], code=0)
+    assert "fix:   leave the validation data out: " in slm(*line, "--val", "tail:10%", code=2).err
+
+
 def demo(slm, *more, code=0):
     return slm("demo", *more, "--vocab", 400, "--budget", "tokens=4096", "--threads", 1, "--json", code=code)
 

@@ -14,7 +14,9 @@ pytest.importorskip("safetensors")
 
 from slm_folder import TEXT, make_folder
 
+import slmtok
 from slmmodel.budget import Budget, notes_on_rounding
+from slmtok.cli import main as slmtok_main
 
 PAIR = '{"sentence_good": "a cat", "sentence_bad": "a fox"}\n'
 
@@ -63,8 +65,8 @@ LINES = {
     "train data run": "slm train data -o run-2",
     "train run data": "slm train data -o run-2",
     "train data new --budget steps=2": "slm train data --budget steps=2 -o new",
-    "train a.txt b.txt new -t tok.json": "slm train --set 'data.train=[a.txt,b.txt]' -t tok.json -o new; "
-    "slm train a.txt --val b.txt -t tok.json -o new validates on b.txt",
+    "train a.txt b.txt new -t tok.json": "use slm train --set 'data.train=[a.txt,b.txt]' -t tok.json -o new, "
+    "or to validate on b.txt: slm train a.txt --val b.txt -t tok.json -o new",
     "demo a.txt new --vocab 290": "slm demo a.txt --vocab 290 -o new",
     "export run new": "slm export run -o new",
     # Several texts of a demo, and texts that are no files.
@@ -73,8 +75,8 @@ LINES = {
     "demo once upon": "leave all but one out: slm demo takes one file, folder, glob or hf:NAME, and generates"
     " stories without it",
     "train data run -o new": "leave one out: slm train takes [DATA] and options",
-    "train a.txt my-val.txt -t tok.json -o new": "slm train a.txt --val my-val.txt -t tok.json -o new; "
-    "slm train --set 'data.train=[a.txt,my-val.txt]' -t tok.json -o new trains on both",
+    "train a.txt my-val.txt -t tok.json -o new": "use slm train a.txt --val my-val.txt -t tok.json -o new, "
+    "or to train on both: slm train --set 'data.train=[a.txt,my-val.txt]' -t tok.json -o new",
     "train data/train data/val -o new": "name one that exists: there is no file or folder 'data/train', and none"
     " 'data/val'",
     "train a.txt c.txt -t tok.json": "slm train a.txt -t tok.json; there is no file or folder 'c.txt'",
@@ -137,6 +139,19 @@ def test_all_settings_that_a_run_has_fixed_are_named(slm, here):
 @pytest.mark.parametrize("line", ["sample gpt2 --prompt hi", "eval gpt2", "chat gpt2"])
 def test_no_model_of_another_program_is_loaded(slm, here, line):
     assert "RUN is a folder that slm train wrote; no pretrained models are loaded\n" in slm(*line.split(), code=2).err
+
+
+def test_data_of_two_tokenizers_are_packed_with_one(slm, here):
+    slmtok.pack("a.txt", slmtok.train("a.txt", vocab_size=280), "other", val="none")
+    line = ["train", "data", "other", "-o", "new", "--preset", "cpu-demo", "--budget", "steps=1"]
+    first, validated = fix_in(slm(*line, code=2).err).split(", or to validate on other-2: ")
+    pack, mixed = first.removeprefix("use ").split(" && ")
+    assert slmtok_main(shlex.split(pack)[1:]) == 0
+    for pasted in (mixed, validated):
+        slm(*shlex.split(pasted)[1:], "--dry-run", code=0)
+    Path("a.txt").unlink()
+    err = slm(*line, code=2).err
+    assert fix_in(err) == "leave one out: other has another tokenizer than data"
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
