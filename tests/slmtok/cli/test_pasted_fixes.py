@@ -728,7 +728,7 @@ def test_what_was_given_rightly_stays_in_a_fix(slmtok, here: Path) -> None:
     fix = fix_of(slmtok("slice", "tok.json", "other.json", "--vocab", "280", "-o", "x.json"))
     assert fix.endswith(" -o x-tok.json && slmtok slice other.json --vocab 280 -o x-other.json")
     assert fix_of(slmtok("extend", "tok.json", "a.txt", "--threads", "2", "-o", "x")).endswith(" --vocab 16384")
-    assert "--sample 10%" in fix_of(slmtok("pack", "a.txt", "-t", "tok.json", "-o", "x", "--max-tokens", "10%"))
+    assert "--max-bytes 106, " in fix_of(slmtok("pack", "a.txt", "-t", "tok.json", "-o", "x", "--max-tokens", "10%"))
     ran = slmtok("pack", "a.txt", "-t", "tok.json", "-o", "x", "--val", "none", "--inference", "dropout")
     assert ran.code == 0 and "inference  dropout:0.1" in ran.out + ran.err, ran
 
