@@ -693,15 +693,10 @@ class PackOptions(ReadOptions):
 
     def _refuse_shards(self) -> None:
         """Raises `OptionError` for an option of shards with an output format that does not have them."""
-        is_one_file = self.output_format in ("nanogpt", "npy")
-        # A limit in shards goes by their size; one in rows does not.
-        has_no_size = is_one_file and (self.max_chunks is None or self.chunk_size is not None)
-        wanting = {"subset": "slm", "domains": "slm"} if self.output_format != "slm" else {}
-        wanting |= {"shard_tokens": "slm, llama2c or llmc"} if has_no_size else {}
-        for name in changed_options(self, wanting):
+        for name in changed_options(self, ("subset", "domains") if self.output_format != "slm" else ()):
             raise OptionError(
                 (Setting(name), f" has no effect with output format {self.output_format}"),
-                limit=f"output format {wanting[name]}",
+                limit="output format slm",
                 fix=(Setting("output_format", "slm"), ", or leave ", Setting(name), " out"),
                 option=name,
             )

@@ -41,7 +41,6 @@ from slmtok.errors import OptionError, SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.foreign_options import call_meant, hf_options
 from slmtok.id_arrays import StreamDecoder, join_ids
-from slmtok.path_arguments import free_name
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES

@@ -11,11 +11,9 @@ import click
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import SECONDS, run_argument
-from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_time
-from slmtok.cli.arguments import command_line
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.options import arguments_of_command, command, instead, is_given, option
+from slmtok.cli.options import command, instead, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, has_colour, print_rows, settings
 
 if TYPE_CHECKING:
@@ -43,13 +41,6 @@ def status(run: str, watch: bool, every: float, stale: float | None) -> Outcome:
 
     Only files of the run are read, so it works on any host that sees its folder.
     """
-    if is_given("every") and not watch:
-        raise OptionError(
-            "--every is the time between two looks, and there is one without --watch",
-            where="slm status",
-            fix=command_line(click.get_current_context(), [*arguments_of_command(), "--watch"]),
-            option="every",
-        )
     from slmmodel.training.status import status as read_status
 
     folder = RunFolder.open(run)

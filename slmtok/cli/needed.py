@@ -12,6 +12,7 @@ import click
 
 from slmtok.cli.arguments import (
     arguments_of,
+    command_line,
     options_by_flag,
     parameter_name,
     positional_params,
@@ -41,7 +42,10 @@ def check_needs(ctx: click.Context) -> Iterator[str]:
         if param.name in _HARMLESS:
             yield fact
             continue
-        with_needed = with_text_named(needs.split()[0], ctx) if needs.endswith(" TEXT") else None
+        is_flag = needs.startswith("--") and " " not in needs
+        with_needed = command_line(ctx, [*arguments_of(ctx), needs]) if is_flag else None
+        if needs.endswith(" TEXT"):
+            with_needed = with_text_named(needs.split()[0], ctx)
         fix = f"leave {name} out, or {with_needed or f'add {needs}'}"
         raise OptionError(fact, where=ctx.command_path, fix=fix, option=param.name)
 

@@ -136,8 +136,8 @@ def test_kill_9(slm, data, commands, tmp_path, monkeypatch):
 
 def test_a_time_between_looks_needs_several(slm, running):
     ran = slm("status", running, "--every", "2s", code=2)
-    assert "--every is the time between two looks" in ran.err and ran.out == ""
-    assert f"fix:   slm status {running} --every 2s --watch\n" in ran.err
+    assert "--every 2s has no effect without --watch\n" in ran.err and ran.out == ""
+    assert f"fix:   leave --every out, or slm status {running} --every 2s --watch\n" in ran.err
 
 
 def test_a_sign_from_the_future_is_none_of_life(slm, running):
