@@ -649,7 +649,7 @@ def check_val(name: str, value: object) -> str:
         return value
     if match and float(match[2]) == 100:
         raise OptionError(
-            (Setting(name, value), " leaves nothing to train on"),
+            (Setting(name, value), " is not a rule for a validation split: it leaves no training data"),
             limit="hash:P% and tail:P%, with P from 0.0001 to 99.9999",
             fix=(Setting(name, "none"), " for all of it in one split, which slm eval --on takes whole"),
             option=name,

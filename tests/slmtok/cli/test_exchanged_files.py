@@ -93,9 +93,9 @@ def test_the_list_of_slmtok_vocab_is_not_yet_a_list_of_tokens(slmtok, here, comm
         "error: 'small.vocab' is a list of slmtok vocab, with ids, numbers of bytes and parts beside the tokens\n"
         "  where: --require\n"
         "  limit: one token a line and nothing else\n"
-        "  fix:   awk '$2 > 1 {print $3}' small.vocab > require.txt, and --require require.txt\n"
+        "  fix:   awk '$2 > 1 {print $3}' small.vocab > require.txt # and --require require.txt\n"
     )
-    listed, _, option = ran.err.splitlines()[-1].removeprefix("  fix:   ").partition(", and ")
+    listed, _, option = ran.err.splitlines()[-1].removeprefix("  fix:   ").partition(" # and ")
     subprocess.run(listed, shell=True, check=True)
     assert slmtok(*line[:-1], *shlex.split(option)).code == 0
     # Two numbers in a token are no columns.

@@ -364,7 +364,7 @@ def test_records_whose_text_is_in_their_messages(slmtok, here: Path, name: str, 
     for key in ("text", "content"):
         chosen = [] if key == "text" else ["--text-key", key]
         fix = fix_of(slmtok("count", chat, *chosen, "-o", "new.counts"))
-        command, named = fix.rsplit(", ", 1)
+        command, named = fix.rsplit(" # ", 1)
         assert (command.rpartition("> ")[2], named) == ("chat-text.jsonl", "and name it")
         subprocess.run(["bash", "-c", command.replace("python -c", f"{shlex.quote(sys.executable)} -c")], check=True)
         line = ["count", "stories.jsonl", "chat-text.jsonl", *chosen, "-o", f"{key}.counts"]
@@ -395,7 +395,7 @@ def test_specials_of_a_tokenizer_without_reserved_ids(slmtok, here: Path) -> Non
     assert fix_of(slmtok("encode", "a.txt", "-t", "one.json", "--allow-special", "user")) == (
         "leave --allow-special user out"
     )
-    spelled = fix_of(slmtok("encode", "a.txt", "-t", "one.json", "--allow-special", "</s>")).partition(", and ")[0]
+    spelled = fix_of(slmtok("encode", "a.txt", "-t", "one.json", "--allow-special", "</s>")).partition(" # and ")[0]
     assert slmtok(*shlex.split(spelled)[1:]).code == 0
     assert slmtok("pack", "a.txt", "-t", "bare.json", "-o", "packed").code == 0
     for name, begin in (("bare.json", "leave it out: "), ("one.json", "give an existing role a new spelling, or ")):
