@@ -25,7 +25,6 @@ from slmtok.atomic import check_outputs, outputs
 from slmtok.cli.options import argument, choice, command, instead, option, output_options
 from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
-from slmtok.pages.charts import any_letters, chart_label
 
 SUFFIXES = (".png", ".svg", ".html")
 _VECTOR_SUFFIXES = (".pdf", ".eps", ".ps", ".svgz", ".svg", ".emf", ".pgf")
@@ -151,7 +150,7 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
     panels = figure.subplots(n_rows, len(against), squeeze=False)
     more = " …" if len(curves) > 3 else ""
     names = ", ".join(curve.name for curve in curves[:3]) + more
-    figure.suptitle(_formula_free(f"Training of {', '.join(chart_label(curve.name) for curve in curves[:3])}{more}"))
+    figure.suptitle(f"Training of {', '.join(_text(curve.name) for curve in curves[:3])}{more}")
     for row, (train, validation, label) in zip(panels[: len(PANELS)], PANELS, strict=True):
         for axes, name in zip(row, against, strict=True):
             field, unit = AXES[name]
@@ -171,17 +170,21 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
 
 def _label(name: str) -> str:
     """A name for the legend of matplotlib, which leaves out one that begins with `_`."""
-    return (" " if name.startswith("_") else "") + _formula_free(chart_label(name))
+    return (" " if name.startswith("_") else "") + _text(name)
 
 
-def _formula_free(text: str) -> str:
-    """Text for matplotlib, where `$` begins a formula."""
-    return text.replace("$", r"\$")
+def _text(name: str) -> str:
+    """A name as text of matplotlib, where `$` begins a formula."""
+    from slmtok.pages.charts import chart_label
+
+    return chart_label(name).replace("$", r"\$")
 
 
 def save_figure(figure: Any, target: str, title: str, *, force: bool) -> None:
     """Writes a figure in the format of its suffix; `title` is that of the HTML page. Equal figures give equal bytes."""
     import matplotlib
+
+    from slmtok.pages.charts import any_letters
 
     with (
         matplotlib.rc_context({"svg.hashsalt": "slm"}),

@@ -62,7 +62,8 @@ def test_options_of_other_tools_are_translated_to_a_command_line(module) -> None
         foreign = {f"--{option.replace('_', '-')}" for option in (*foreign_options._OURS, *foreign_options._FIXES)}
         for flag in sorted({*foreign, *filter(re.compile("--").match, command.habits)} - known):
             context.meta["arguments"] = [flag, "8"]
-            if line := unknown_options._translated(context, least=1):
+            line = unknown_options._translated(context, least=1)
+            if line and not line.startswith("leave "):
                 for words in map(shlex.split, line.split(" && ")):
                     told = app.command(words[1])
                     _, rest, _ = told.make_parser(click.Context(told, parent=context.parent)).parse_args(words[2:])

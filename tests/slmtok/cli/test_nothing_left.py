@@ -460,7 +460,7 @@ def test_options_of_other_schemes_formats_and_kinds_are_refused(slmtok):
     ran = slmtok("train", "a.txt", "--vocab", "275", "-o", "b.json", "--skip-malformed")
     assert ran.code == 2 and "error: --skip-malformed leaves out records, and the corpus has none\n" in ran.err
     pack = ["pack", "a.txt", "-t", "a.json", "-o", "data", "--val", "none"]
-    for words in ("--shard-tokens 900", "--domain a=a*"):
+    for words in ("--subset 9", "--domain a=a*"):
         ran = slmtok(*pack, "--output-format", "npy", *words.split())
         assert ran.code == 2 and f"error: {words.split()[0]} has no effect with output format npy\n" in ran.err
     ran = slmtok("encode", "a.txt", "-t", "a.json", "--domain", "a=a*")
