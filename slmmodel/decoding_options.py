@@ -129,6 +129,9 @@ def _unknown(name: str, values: Mapping[str, Any], kind: type[SamplingOptions]) 
         of_run = not meant.options.keys() <= kind.model_fields.keys()
         call = f"run.generate(ids, {words})" if of_run else f"{kind.__name__}({words})"
         error.fix = "; ".join([call, *meant.without()])
+    elif name == "max_new_tokens":
+        error.fact = f"max_new_tokens is an argument of generate(), and no field of {kind.__name__}"
+        error.fix = f"run.generate(ids, {', '.join(written_keywords(**values))})"
     elif str(error.fix).startswith("OPTION"):
         error.fix = "leave it out"
     return error

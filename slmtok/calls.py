@@ -260,6 +260,14 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
         call = call_text("tok.encode_batch", [text], {**kept, **unknown})
         others = [each for each in taken if each not in kept]
         return f"{call}[0]" + ".tolist()" * (name == "encode_list") + f", without {', '.join(others)}" * bool(others)
+    if (
+        owner == "Tokenizer"
+        and name == "encode_batch"
+        and [*unknown] == ["allow_special"]
+        and taken.keys() <= {"bos", "eos"}
+    ):
+        call = call_text("tok.encode", [Expression("text")], {**taken, **unknown})
+        return f"[{call} for text in {argument_text(args[0], 'texts')}]" if args else None
     if name == "as_hf" and {*unknown} <= {*AS_HF, *BOTH_AS_HF}:
         made = call_text("slmtok.compat.as_hf", args if args or "tokenizer" in taken else [Expression("tok")], taken)
         return f"hf = {made}; {call_text('hf', [Expression('text')], hf_options(unknown, several=False))}"

@@ -118,7 +118,9 @@ def compile_automaton(regex: str) -> tuple[NDArray[np.uint8], NDArray[np.uint32]
     look-around, backreferences and an expression that is too large; `WrongType`.
     """
     if not isinstance(regex, str):
-        raise WrongType(f"regex must be a str, not {type(regex).__name__}", fix="regex='[0-9]+'")
+        pattern = getattr(regex, "pattern", None)
+        fix = f"regex={pattern!r}" if isinstance(pattern, str) else "regex='[0-9]+', for instance"
+        raise WrongType(f"regex must be a str, not {type(regex).__name__}", fix=fix)
     _require_unicode(regex)
     try:
         return byte_automaton(regex)

@@ -278,8 +278,14 @@ class Tokenizer(metaclass=_NamesConstructors):
         return self._vocabulary.token_bytes(id)
 
     def token_id(self, token: bytes) -> int | None:
-        """The id of exactly these bytes among ordinary tokens, or None."""
-        return self._vocabulary.token_id(token)
+        """The id of exactly these bytes among ordinary tokens, or None. Raises `WrongType`."""
+        given: object = token
+        try:
+            return self._vocabulary.token_id(token)
+        except WrongType as error:
+            if isinstance(given, int):
+                error.fix = f"tok.token_bytes({given}) gives the bytes of an id"
+            raise
 
     def id_to_token(self, id: int) -> str:
         """An id as a printable word, `␣the` (see `slmtok.token_text`); a special as spelled. Raises `UnknownId`."""

@@ -614,3 +614,10 @@ def test_a_sequence_of_a_data_set_is_no_pair(inside: Path) -> None:
     for batch in torch.utils.data.DataLoader(dataset, batch_size=2):
         assert type(batch) is dict and batch["labels"].shape[1] == 8
     assert pickle.loads(pickle.dumps(dataset[0])).keys() == dataset[0].keys()
+
+
+def test_an_argument_of_generate_is_no_field_of_its_options() -> None:
+    """`min_new_tokens`, the nearest name, would have asked for the opposite."""
+    with pytest.raises(UnknownName) as caught:
+        SamplingOptions(temperature=0.7, max_new_tokens=20)  # type: ignore[call-arg]
+    assert caught.value.fix == "run.generate(ids, temperature=0.7, max_new_tokens=20)"

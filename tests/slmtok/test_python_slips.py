@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok import errors
+from slmtok import errors, patterns
 from slmtok.compat import as_hf, as_tiktoken, nanochat, rustbpe
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
@@ -367,3 +367,18 @@ def test_ids_with_their_spans_are_no_batch(tok) -> None:
         names: dict[str, object] = {"tok": tok, "text": "To be"}
         exec(str(caught.value.fix).removesuffix(last), names)
         assert eval(last, names) == "To be"
+
+
+def test_a_remedy_keeps_what_was_given(tok) -> None:
+    for call, fix in (
+        (
+            "tok.encode_batch(['</s>'], allow_special={'eos'})",
+            "[tok.encode(text, allow_special={'eos'}) for text in ['</s>']]",
+        ),
+        ("slmtok.view(tok, output='v.html')", "slmtok.view(tok).save('v.html')"),
+        ("tok.token_id(100)", "tok.token_bytes(100) gives the bytes of an id"),
+        ("compile_automaton(re.compile('[a-z]+'))", "regex='[a-z]+'"),
+    ):
+        with pytest.raises(errors.SlmtokError) as caught:
+            eval(call, {"tok": tok, "slmtok": slmtok, "re": re, "compile_automaton": patterns.compile_automaton})
+        assert caught.value.fix == fix

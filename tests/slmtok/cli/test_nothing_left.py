@@ -378,7 +378,7 @@ PYTHON = {
     "slmtok.train('a.txt', 280)": "fix:   vocab_size=280",
     "slmtok.extend(tok, 'a.txt', vocab_size=290)": r"extend\(tok, slmtok.count\('a.txt'\), vocab_size=290\)",
     "slmtok.merge_counts(['a.counts'])": r"fix:   slmtok.merge_counts\(\['a.counts'\], 'all.counts'\)",
-    "slmtok.view(tok, output='v.html')": r"fix:   slmtok.view\(tok\).save\('tokens.html'\)",
+    "slmtok.view(tok, output='v.html')": r"fix:   slmtok.view\(tok\).save\('v.html'\)",
     "slmtok.view('tok.json')": r"fix:   slmtok.view\(slmtok.load\('tok.json'\)\)",
     "slmtok.view()": r"view\(\) lacks 'tokenizers'",
     "slmtok.load('cl100k')": "fix:   the public encoding cl100k_base",
