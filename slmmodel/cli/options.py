@@ -88,7 +88,7 @@ COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
 SEED = _number(sizes.parse_count, f"an integer from 0 to {MAX_SEED:,}", maximum=MAX_SEED)
 LENGTH = _number(sizes.parse_count, f"an integer from 1 to {MAX_LENGTH:,}", minimum=1, maximum=MAX_LENGTH)
-SAMPLES = _number(sizes.parse_count, "an integer from 1 to 1,000,000", minimum=1, maximum=1_000_000)
+BOUNDED = _number(sizes.parse_count, "an integer from 1 to 1,000,000", minimum=1, maximum=1_000_000)
 RESAMPLES = _number(
     sizes.parse_count, f"an integer from {MIN_RESAMPLES} to 10,000,000", minimum=MIN_RESAMPLES, maximum=10_000_000
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slmmodel.cli.open_by_path import bounded_lines, open_run, stdin_lines
-from slmmodel.cli.options import SAMPLES, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import BOUNDED, opening_options, run_argument, run_as_argument
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import STDIN
 from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
@@ -51,7 +51,7 @@ def _two_sentences(value: str | None, arguments: Sequence[str]) -> str:
 @option("--good", metavar="KEY", default="sentence_good", help="Field of the sentence that should be likelier.")
 @option("--bad", metavar="KEY", default="sentence_bad", help="Field of the other one.")
 @option("--by", metavar="KEY", help="Also report by the values of this field.")
-@option("--batch-size", metavar="N", type=SAMPLES, default=64, help="Sentences that are read at once.")
+@option("--batch-size", metavar="N", type=BOUNDED, default=64, help="Sentences that are read at once.")
 @opening_options
 def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: int, **opening: Any) -> Outcome:
     """Compare the sentences of minimal pairs by the probability of the whole document; a tie counts half.

@@ -18,11 +18,11 @@ from slmmodel.cli.open_by_path import (
     result_to_check,
 )
 from slmmodel.cli.options import (
+    BOUNDED,
     COUNT,
     COUNT_HABITS,
     MAX_LENGTH,
     OPENING,
-    SAMPLES,
     SEED,
     numbers,
     opening_options,
@@ -93,10 +93,10 @@ DEPTHS = numbers(_depths, "per cents from 0 to 100 such as 0,50,100")
         help="Ids of prompt and answer together; 1K is 1,024.")  # fmt: skip
 @option("--depths", metavar="P,...", type=DEPTHS, default=tuple(range(0, 101, 10)), show_default="0,10,...,100",
         help="Per cent of the filler before the number: 0 is the start, 100 the end.")  # fmt: skip
-@option("--samples", metavar="N", type=SAMPLES, default=10, help="Numbers of each length and depth.")
+@option("--samples", metavar="N", type=BOUNDED, default=10, help="Numbers of each length and depth.")
 @option("--digits", metavar="N", type=COUNT, default=5, help="Digits of a number, 2 to 9.")
 @option("--seed", metavar="N", type=SEED, default=0, help="Seed of the numbers.")
-@option("--max-new", "max_new", metavar="N", type=SAMPLES, default=15, help="Ids that are generated, greedily.")
+@option("--max-new", "max_new", metavar="N", type=BOUNDED, default=15, help="Ids that are generated, greedily.")
 @option("--ignore-memory", is_flag=True, help="A control for infini: gates 0, so only the last segment is read.")
 @option("--template", metavar="FILE", help="Own sentences as YAML: intro, filler, needle, question, answer.")
 @opening_options
@@ -152,13 +152,14 @@ def _check_tasks(
     from slmmodel.models import config_from_dict
 
     run, digits = RunFolder.open(path), sizes["digits"]
+    config = config_from_dict(run.config["model"])
     if (file := tokenizer or run.tokenizer) is None:
         return
     text, opening = Text(file, run.vocab, path), opening_ids(run.vocab)
     maker, key = TaskMaker(text, opening, template, digits=digits, max_new=sizes["max_new"]), "9" * digits
-    _check_task(run, config_from_dict(run.config["model"]), maker.least(key), lengths or ())
+    _check_task(run, config, maker.least(key), lengths or ())
     _check_samples(samples, digits)
-    _check_lengths(config_from_dict(run.config["model"]), lengths or ())
+    _check_lengths(config, lengths or ())
     if lengths:
         maker.make(min(lengths), 0.0, key)
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_wrong_check, result_to_check
 from slmmodel.cli.options import (
+    BOUNDED,
     COUNT,
     COUNT_HABITS,
     OPENING,
     POSITIVE,
-    SAMPLES,
     SEED,
     opening_options,
     run_argument,
@@ -94,9 +94,9 @@ NAMES = Parsed(
 @option("--tasks", metavar="NAME,...", type=NAMES, default=tuple(TASKS), show_default=",".join(TASKS),
         help="Copy words; reverse a word, letter by letter; addition of two numbers; count open brackets.")  # fmt: skip
 @option("--steps", metavar="N", type=COUNT, default=300, help="Steps of training on a task; 0 asks without training.")
-@option("--batch-size", metavar="N", type=SAMPLES, default=32, help="Questions of a step.")
+@option("--batch-size", metavar="N", type=BOUNDED, default=32, help="Questions of a step.")
 @option("--lr", metavar="X", type=float, default=1e-3, help="Learning rate of AdamW.")
-@option("--samples", metavar="N", type=SAMPLES, default=200, help="Questions of the test; training has none of them.")
+@option("--samples", metavar="N", type=BOUNDED, default=200, help="Questions of the test; training has none of them.")
 @option("--digits", metavar="N", type=POSITIVE, default=3, help="Digits of the numbers that are added, 2 to 9.")
 @option("--seed", metavar="N", type=SEED, default=0, help="Seed of the questions.")
 @opening_options

@@ -20,7 +20,7 @@ from slmmodel.cli.open_by_path import (
     refuse_wrong_check,
     result_to_check,
 )
-from slmmodel.cli.options import SAMPLES, SEED, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import BOUNDED, SEED, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import PROMPT_SHEET, check_result, checked, identity, load_result, measure_rows, save
 from slmmodel.cli.run_argument import without
 from slmmodel.decoding_options import SampleConfig
@@ -108,7 +108,7 @@ _HABITS = {
 
 @command("prompts", example="slm prompts run --max-new 60", habits=_HABITS)
 @run_argument
-@option("--max-new", "max_new", metavar="N", type=SAMPLES, default=100, help="Ids of each continuation.")
+@option("--max-new", "max_new", metavar="N", type=BOUNDED, default=100, help="Ids of each continuation.")
 @option("--seed", metavar="N", type=SEED, default=0, help="Seed of the draws.")
 @opening_options
 @option(

@@ -127,12 +127,10 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         if not name.startswith("-"):
             fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
     elif option := options_by_flag(context.command).get(name := getattr(error, "option_name", "")):
-        habit = habit_of(context.command, name)
-        fix = (
-            habit(None, arguments_of(context))
-            if habit
-            else (f"{name} {example_number(name, context.command) if option.metavar == 'N' else option.metavar}")
-        )
+        if habit := habit_of(context.command, name):
+            fix = habit(None, arguments_of(context))
+        else:
+            fix = f"{name} {example_number(name, context.command) if option.metavar == 'N' else option.metavar}"
     elif found := EXTRA_ARGUMENT.fullmatch(message):
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])

@@ -58,7 +58,7 @@ def needed_param(needs: str, command: click.Command) -> click.Parameter:
 
 
 def _has(needs: str, ctx: click.Context) -> bool:
-    """Whether a parameter has a value, or one of those that `needs` names; the output `-` is no file."""
+    """Whether a parameter has a value, or one that `needs` names; the output `-` is no file."""
     param, value = needed_param(needs, ctx.command), needs.partition(" ")[2]
     found = ctx.params.get(param.name or "")
     if value and not value.isupper():

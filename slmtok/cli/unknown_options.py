@@ -32,31 +32,19 @@ from slmtok.errors import render, suggestion
 from slmtok.path_arguments import is_glob
 
 _SHORT_NAME = 2
-
-
 _MIN_PREFIX = 4
 """Characters with which an option begins that stand for it."""
-
-
 _DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
 """The name of a data set of the Hugging Face Hub."""
-
-
 _CALL = re.compile(r"\b(?:tok|slmtok)\.\w+\(|\[tok\.")
 """In a remedy for calls in Python."""
 _EXAMPLE = re.compile(", (?:for instance$|as without it)")
 """In a valid value that is not the one that was given."""
 _CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus", "--on")
 """Options of other trainers whose value is the argument CORPUS... here."""
-
-
 COMMAND_LINE = re.compile(r"(PYTHONIOENCODING=\S+ )?(slmtok|slm|pip|python|printf|make|eval|sed|cp|mv|mkdir|while) ")
-
-
 QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 """Words of a command line in quotes."""
-
-
 WHOLE = "whole"
 """Key of the habit that writes the command line for its arguments, where options of another tool were replaced."""
 
@@ -148,8 +136,9 @@ def _text_behind_on(unknown: _Unknown) -> tuple[str, str] | None:
 
 def _foreign(unknown: _Unknown) -> tuple[str, str] | None:
     """What stands for an option of another library in every command."""
-    fix = _remedy(unknown.name, unknown.value, unknown.context)
-    return (unknown.fact, fix) if fix else None
+    name, _, value, _, context = unknown
+    fix = _foreign_option(name, value, context.command)
+    return (unknown.fact, _with_valid_value(fix, value, context)) if fix else None
 
 
 def _stdout_redirected(unknown: _Unknown) -> tuple[str, str] | None:
