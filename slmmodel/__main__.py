@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
-from slmtok.interrupts import exit_on_interrupt, leave
+from slmtok.entry_point import run_program
 
 
 def main() -> int:
     """Runs the command line of this process and returns its exit status."""
-    exit_on_interrupt()
-    from slmmodel.cli import main as run
+    return run_program(_load)
 
-    return leave(run())
+
+def _load() -> Callable[[], int]:
+    from slmmodel.cli import main
+
+    return main
 
 
 if __name__ == "__main__":

@@ -2,18 +2,22 @@
 
 import os
 import sys
+from collections.abc import Callable
 
-from slmtok.interrupts import exit_on_interrupt, leave
+from slmtok.entry_point import run_program
 
 
 def main() -> int:
     """Runs the command line of this process and returns its exit status."""
-    exit_on_interrupt()
     # No command does linear algebra, and the threads that numpy starts for it take a third of its import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from slmtok.cli import main as run
+    return run_program(_load)
 
-    return leave(run())
+
+def _load() -> Callable[[], int]:
+    from slmtok.cli import main
+
+    return main
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ __all__ = [
     "provoke_panic",
     "read_counts",
     "read_ranks",
-    "report_bus_errors",
+    "report_fatal_signals",
     "train",
     "weighted_counts",
     "write_counts",
@@ -68,7 +68,7 @@ def read_ranks(data: bytes, limit: int) -> tuple[bytes | None, ...] | None:
     Wrong is a line that is no token and rank, a rank from `limit` up, a token or rank that comes twice, a missing byte.
     """
 
-def report_bus_errors() -> None:
+def report_fatal_signals() -> None:
     """From now on the process ends with an error where it would end with SIGBUS: a mapped file that became shorter.
 
     For commands, not for libraries. Does nothing where the system has no such signal.

@@ -32,6 +32,7 @@ from slmmodel.folder_lock import release_all
 from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
+from slmtok.cli.library_memory import parts_about, refuse_beyond_limits
 from slmtok.cli.system_errors import NO_ADDRESS_SPACE
 from slmtok.cli.unknown_commands import FINETUNE
 from slmtok.interrupts import at_exit
@@ -84,6 +85,7 @@ def _prepare(command: str) -> None:
         os.environ["GOMP_SPINCOUNT"] = "10000"
     at_exit.add(release_all)
     slmtok.cli.prepare(command)
+    refuse_beyond_limits("torch", TORCH, within="lib/libtorch_cuda.so")
 
 
 def _meant(command: str, arguments: Sequence[str]) -> str | None:
@@ -95,38 +97,28 @@ def _meant(command: str, arguments: Sequence[str]) -> str | None:
     return resumed(arguments)
 
 
-_MEMORY_LIMITS = {
-    "RLIMIT_AS": ("the address space", "ulimit {}-v {}", 3000),
-    "RLIMIT_DATA": ("the private memory", "ulimit {}-d {}", 700),
-}
-"""By the name of a limit: what it limits, the command that sets it, and the MB of it that torch for CUDA takes."""
+TORCH = {"RLIMIT_AS": 3000, "RLIMIT_DATA": 700}
+"""MB that torch for CUDA takes."""
 
 
 def _library_too_large(error: Exception) -> Exception | None:
     """The error for torch or another library that cannot be loaded within a limit on the memory of this process."""
     found = NO_ADDRESS_SPACE.search(str(error)) if isinstance(error, (ImportError, OSError)) else None
-    name = _tightest_limit()
-    if name is None or not (found or (isinstance(error, MemoryError) and _is_raised_by_torch(error))):
+    limit = _tightest_limit()
+    if limit is None or not (found or (isinstance(error, MemoryError) and _is_raised_by_torch(error))):
         return None
-    memory, command, needed = _MEMORY_LIMITS[name]
-    soft, hard = resource.getrlimit(getattr(resource, name))
-    is_open = hard == resource.RLIM_INFINITY
-    raised = command.format("-S ", "unlimited" if is_open else hard // 1024)
-    return OutOfMemory(
-        f"a library cannot be loaded: {found[0]}" if found else "torch cannot be loaded: not enough memory",
-        where=f"{memory} of this process is limited to {soft:,} bytes ({name}, {command.format('', soft // 1024)})",
-        limit=f"torch for CUDA takes more than {needed:,} MB of it",
-        fix=raised if is_open or hard > soft else "a shell or a job with a larger limit; it cannot be raised here",
-    )
+    fact = f"a library cannot be loaded: {found[0]}" if found else "torch cannot be loaded: not enough memory"
+    where, bound, fix = parts_about(limit, "torch for CUDA", TORCH[limit])
+    return OutOfMemory(fact, where=where, limit=bound, fix=fix)
 
 
 def _tightest_limit() -> str | None:
     """The limit that is set on the memory of this process and leaves least of what torch takes; None without one."""
     if resource is None:
         return None
-    limits = {name: resource.getrlimit(getattr(resource, name))[0] for name in _MEMORY_LIMITS}
+    limits = {name: resource.getrlimit(getattr(resource, name))[0] for name in TORCH}
     given = [name for name, soft in limits.items() if soft != resource.RLIM_INFINITY]
-    return min(given, key=lambda name: limits[name] / _MEMORY_LIMITS[name][2], default=None)
+    return min(given, key=lambda name: limits[name] / TORCH[name], default=None)
 
 
 def _memory_error(error: Exception) -> Exception | None:

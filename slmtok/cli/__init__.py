@@ -8,6 +8,7 @@ from contextlib import suppress
 from slmtok import errors as slmtok_errors
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
+from slmtok.cli.library_memory import NUMPY, refuse_beyond_limits
 from slmtok.cli.ranks import check_is_alone
 
 COMMANDS: dict[str, Entry] = {
@@ -42,13 +43,14 @@ COMMANDS: dict[str, Entry] = {
 
 
 def prepare(command: str) -> None:
-    """What every command of slmtok and slm needs that maps files: an error instead of SIGBUS."""
+    """What every command of slmtok and slm needs: errors instead of the signals SIGBUS and SIGABRT, and of numpy."""
     if command != "completion":
+        refuse_beyond_limits("numpy", NUMPY)
         # `slm` works on ids without the engine.
         with suppress(ImportError):
-            from slmtok._engine import report_bus_errors
+            from slmtok._engine import report_fatal_signals
 
-            report_bus_errors()
+            report_fatal_signals()
 
 
 def _prepare(command: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from slmtok.atomic import REMEDIES
 from slmtok.checks import name_too_long
 from slmtok.cli import streams
+from slmtok.cli.library_memory import LibraryTooLargeError
 from slmtok.errors import DiskFull, InternalError, SlmtokError, Unreadable
 
 NO_ADDRESS_SPACE = re.compile(
@@ -47,6 +48,8 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
             fix=f"chmod u+rx {shlex.quote(closed)}, as its owner" if closed else "check its name and permissions",
             os_error=error.errno,
         )
+    if isinstance(error, LibraryTooLargeError):
+        return error.error
     unloaded = NO_ADDRESS_SPACE.search(str(error)) if isinstance(error, ImportError) else None
     if unloaded or isinstance(error, MemoryError):
         fix = "free memory, raise its limit (ulimit -v), or give less at a time"

@@ -6,13 +6,13 @@
 mod arrays;
 mod batches;
 mod bridge;
-mod bus_error;
 mod bytes_object;
 mod code_points;
 mod counts;
 mod counts_files;
 mod documents;
 mod encoder;
+mod fatal_signals;
 mod pattern;
 mod python_code;
 mod ranks;
@@ -37,7 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::StreamDecoder>()?;
     module.add_function(wrap_pyfunction!(arrays::prepare_arrays, module)?)?;
     module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;
-    module.add_function(wrap_pyfunction!(bus_error::report_bus_errors, module)?)?;
+    module.add_function(wrap_pyfunction!(fatal_signals::report_fatal_signals, module)?)?;
     module.add_function(wrap_pyfunction!(pattern::pattern_names, module)?)?;
     module.add_function(wrap_pyfunction!(pattern::byte_automaton, module)?)?;
     module.add_function(wrap_pyfunction!(ranks::read_ranks, module)?)?;

@@ -1,0 +1,75 @@
+"""Limits on the memory of a process: a library that does not fit is refused before it is loaded, with the limit."""
+
+import subprocess
+import sys
+
+import pytest
+from shared_data import ROOT
+
+from slmtok import entry_point
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc and its limits are those of Linux")
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def run_limited(limit, size, code):
+    """A process of Python whose limit is set before it imports anything."""
+    return run(f"import resource, sys\nresource.setrlimit(resource.{limit}, ({size}, {size}))\n{code}")
+
+
+@pytest.mark.parametrize(("limit", "size", "flag"), [("RLIMIT_AS", 110_000, "v"), ("RLIMIT_DATA", 50_000, "d")])
+def test_numpy_that_does_not_fit_is_refused(limit, size, flag):
+    """OpenBLAS ended the process, or Python was busy for ever while numpy was loaded."""
+    code = (
+        "from slmtok.cli import prepare\nfrom slmtok.cli.system_errors import system_error\nprepare('pack')\n"
+        "try:\n    import numpy\nexcept MemoryError as error:\n    print(system_error(error, '').render().strip())"
+    )
+    done = run_limited(limit, size * 1024, code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "numpy cannot be loaded: not enough memory",
+        f"  where: {'the address space' if flag == 'v' else 'the private memory'} of this process is limited to "
+        f"{size * 1024:,} bytes ({limit}, ulimit -{flag} {size})",
+        f"  limit: numpy takes more than {96 if flag == 'v' else 64} MB of it",
+        "  fix:   a shell or a job with a larger limit; it cannot be raised here",
+    ]
+
+
+@pytest.mark.parametrize("is_for_cuda", [True, False])
+def test_torch_for_cuda_that_does_not_fit_is_refused(tmp_path, is_for_cuda):
+    """It aborted the process. Other builds take less."""
+    (tmp_path / "torch/lib").mkdir(parents=True)
+    (tmp_path / "torch/__init__.py").write_text("raise SystemExit(7)\n")
+    if is_for_cuda:
+        (tmp_path / "torch/lib/libtorch_cuda.so").touch()
+    code = f"sys.path.insert(0, {str(tmp_path)!r})\nfrom slmmodel.cli import main\nsys.exit(main(['bench']))"
+    done = run_limited("RLIMIT_DATA", 600_000 * 1024, code)
+    if is_for_cuda:
+        assert done.returncode == 1 and done.stderr.startswith("error: torch cannot be loaded: not enough memory\n")
+        assert "(RLIMIT_DATA, ulimit -d 600000)\n  limit: torch takes more than 700 MB of it\n" in done.stderr
+    else:
+        assert done.returncode == 7, done.stderr
+
+
+def test_an_abort_is_reported():
+    """As Rust and C++ end a process where memory runs out."""
+    code = "import os\nfrom slmtok._engine import report_fatal_signals\nreport_fatal_signals()\nos.abort()"
+    done = run(code)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: not enough memory, or a fault of a library: it ended the command (SIGABRT)\n")
+
+
+@pytest.mark.parametrize("raised", [MemoryError(), ImportError("unicodedata.so: failed to map segment")])
+def test_too_little_memory_to_start_is_told(monkeypatch, capsys, raised):
+    def load():
+        raise raised
+
+    monkeypatch.setattr(entry_point, "exit_on_interrupt", lambda: None)
+    assert entry_point.run_program(load) == 1
+    assert capsys.readouterr().err.startswith("error: not enough memory to start\n")
+    raised = ImportError("no module")
+    with pytest.raises(ImportError, match="no module"):
+        entry_point.run_program(load)
