@@ -205,7 +205,7 @@ def wrong_call(
         if option in OUTPUTS and not takes_any and (place or name in _RESULTS):
             saving = _completed(call, positional, required, args, {**taken, place: value} if place else taken)
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {place!r}?" if place else "")
-            saved = saving if place else _saved(name, args, taken, value)
+            saved = saving if place else _saved(name, saving, value if _are_paths([value]) else "")
             errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option))
             break
         meant, fix = meant_option(option, value, options, given=given)
@@ -220,7 +220,7 @@ def wrong_call(
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
     limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
-    if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
+    if len(args) > len(positional) and (fix := _saved(name, example, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
     is_merge = name == "merge_counts" and missing == ["out"]
     if is_merge and (in_memory := counts_in_memory(args[0] if args else keywords["paths"], free_name("all.counts"))):
@@ -535,15 +535,16 @@ def _is_counts(value: object) -> bool:
     return type(value).__name__ == "PretokenCounts"
 
 
-_RESULTS = {"import_file": "tok, receipt = {}; tok"}
-"""Functions that return what is saved in a further call, and how that begins."""
+_RESULTS = {"import_file": ("tok, receipt = {}; tok", "tok.json"), "view": ("{}", "tokens.html")}
+"""Functions whose result a further call saves: how that call begins, and a name for the file."""
 
 
-def _saved(name: str, args: Sequence[Any], keywords: Mapping[str, Any], path: object) -> str | None:
-    """The call that saves the result of a function to the file that it was given; None for another function."""
-    if name not in _RESULTS or not isinstance(path, (str, os.PathLike)):
+def _saved(name: str, call: str, path: object) -> str | None:
+    """The call that saves the result of `call` to the file that it was given, "" for any; None for another function."""
+    if name not in _RESULTS or not _are_paths([path]):
         return None
-    return f"{_RESULTS[name].format(call_text(name, args, keywords))}.save({argument_text(path)})"
+    beginning, file = _RESULTS[name]
+    return f"{beginning.format(call)}.save({argument_text(path or free_name(file))})"
 
 
 def _owner(function: Callable[..., Any]) -> str:

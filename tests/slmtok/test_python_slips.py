@@ -376,6 +376,13 @@ def test_a_remedy_keeps_what_was_given(tok) -> None:
             "[tok.encode(text, allow_special={'eos'}) for text in ['</s>']]",
         ),
         ("slmtok.view(tok, output='v.html')", "slmtok.view(tok).save('v.html')"),
+        ("slmtok.view(tok, 'To be', output='v.html')", "slmtok.view(tok, 'To be').save('v.html')"),
+        ("slmtok.view(tok, 'To be', 'v.html')", "slmtok.view(tok, 'To be').save('v.html')"),
+        (
+            "slmtok.view([tok, tok], 'To be')",
+            "slmtok.view({str(number): tok for number, tok in enumerate(tokenizers)}, 'To be')",
+        ),
+        ("slmtok.view('tok.json', 'To be')", "slmtok.view(slmtok.load('tok.json'), 'To be')"),
         ("tok.token_id(100)", "tok.token_bytes(100) gives the bytes of an id"),
         ("compile_automaton(re.compile('[a-z]+'))", "regex='[a-z]+'"),
     ):
