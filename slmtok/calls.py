@@ -609,13 +609,17 @@ def meant_option(
         return None, _given_already(twin)
     known = [option for option in options if len(option) > 2 and option not in given]
     part = next((option for option in known if option in name or option.startswith(name)), None)
-    meant = part or suggestion(name, known, cutoff=0.75)
-    if meant is None or not (takes is None or suggestion(name, [meant]) or _takes_value(takes, meant, value)):
+    # The letters of a misspelt `padding_side` hold `pad` as well.
+    meant = suggestion(name, known) or part or suggestion(name, known, cutoff=0.75)
+    refusal = _refusal(takes, meant, value) if takes is not None and meant is not None else None
+    if meant is None or not (takes is None or suggestion(name, [meant]) or refusal is None):
         return None, None
     is_odd = isinstance(value, type) or (isinstance(value, bool) and not isinstance(options[meant], bool))
     if is_odd and (meant in EXAMPLES or options[meant] is not None):
         return meant, f"{meant}={EXAMPLES[meant]}" if meant in EXAMPLES else None
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
+    if refusal is not None and refusal.fields.get("option") == meant and not is_number:
+        return meant, refusal.parts["fix"]
     return meant, (Setting(meant, int(str(value)) if is_number else value),)
 
 
@@ -635,11 +639,12 @@ def _given_already(option: str) -> Message:
     return "leave it out: ", Setting(option), " is given already"
 
 
-def _takes_value(takes: Callable[..., object], option: str, value: object) -> bool:
+def _refusal(takes: Callable[..., object], option: str, value: object) -> SlmtokError | None:
+    """The error with which an option refuses a value; None where it takes it."""
     try:
         takes(**{option: value})
-    except SlmtokError:
-        return False
+    except SlmtokError as error:
+        return error
     except TypeError:
-        return True
-    return True
+        return None
+    return None
