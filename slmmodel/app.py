@@ -120,6 +120,7 @@ class TextRun:
         call = {"prompt": prompt, **own}
         refuse_stream(options, call, self._opened, opening_ids(self.run.vocab))
         check_options(options, ("prompt", "assistant", "regex", "overflow"), call, self._opened)
+        self._refuse_sequences(options)
         given = {"choices": choices or None, "regex": regex or None, **options}
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         with repeats_options(given) as repeated:
@@ -137,6 +138,21 @@ class TextRun:
         small = assistant.run if isinstance(assistant, TextRun) else assistant
         new = self.run.generate(ids, max_new_tokens=max_new_tokens, assistant=small, **options)
         return self.text.data(new).decode("utf-8", "replace")
+
+    def _refuse_sequences(self, options: Mapping[str, object]) -> None:
+        """Raises `OptionError` for a text of several ids in place of one id."""
+        for name in {"banned", "stop_ids"} & options.keys():
+            given = options[name]
+            texts = [given] if isinstance(given, str) else given if isinstance(given, list | tuple | set) else []
+            for text in texts:
+                if isinstance(text, str) and self.tokenizer.token_to_id(text) is None:
+                    cut = f", and cut the new text there: new.partition({text!r})[0]"
+                    raise OptionError(
+                        f"{name} has {text!r}, which is no token of this run: {len(self.text.encode(text))} ids",
+                        limit="each is one id, and no sequence of ids",
+                        fix=f"leave {text!r} out" + cut * (name == "stop_ids"),
+                        option=name,
+                    )
 
     def _not_texts(self, choices: Sequence[object]) -> WrongType:
         """The error for choices that are no list of texts, with the texts that are meant."""

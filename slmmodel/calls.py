@@ -635,7 +635,7 @@ def unknown_option(
         elif of_run := _of_run(call, option, value, is_of_app, "model" in known):
             instead = of_run
         if ours == "report" and call == "train" and not meant:
-            instead = "leave it out: progress is printed; slmmodel.train('data', report=print) calls a function"
+            instead = "leave it out: progress is printed; slmmodel.train, for packed data, takes report=FUNCTION"
         if call == "evaluate" and option in ("text", "texts"):
             score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
             instead = f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"

@@ -6,10 +6,11 @@ function here that takes the options, and its line in `METHODS`. Options are che
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slmmodel.checks import warn_caller
 from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import Argument, Fix, OptionError
 from slmmodel.foreign_decoding import BEAM_OPTIONS, BEAM_SAMPLE_OPTIONS, DRAWING
@@ -114,6 +115,15 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
                 option=option,
             )
     return name
+
+
+def warn_without_effect(options: DecodingOptions, given: Collection[str], method: str | None) -> None:
+    """Warns of options of draws that were given where nothing is drawn; `method` as of `chosen_method`."""
+    if options.temperature and (method is None or METHODS[method].draws):
+        return
+    idle = [name for name in (*DRAWING, "seed") if name in given and name != "temperature"]
+    if idle:
+        warn_caller(f"{' and '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect: nothing is drawn")
 
 
 def _several(ways: Sequence[str], idle: Sequence[str]) -> OptionError:

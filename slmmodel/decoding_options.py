@@ -106,14 +106,18 @@ class SamplingOptions(Section):
             rows = _as_rows(name, values.get(name))
             ids_of_texts = _as_ids(name, values.get(name))
             limit = "ids of the vocabulary" if ids_of_texts else limit
+            fact = f"{name} is {value}"
+            if rows or ids_of_texts:
+                fact = f"{name} has {value!r}, which is no {'row of ids' if rows else 'id'}"
             raise OptionError(
-                f"{name} is {value}" if rows is None else f"{name} has {value!r}, which is no row of ids",
+                fact,
                 limit=limit if rows is None else "rows of ids; slmmodel.app takes texts",
                 fix=rows
                 or ids_of_texts
                 or _as_tuple(name, value)
                 or _first_of(name, value)
                 or _as_top_p(name, value)
+                or (_OF_ANY_SEED if name == "seed" and value is None else None)
                 or ((Argument(name, share),) if share else None)
                 or ((Argument(name, _EXAMPLES[name]), ", for instance") if name in _EXAMPLES else (usual, _OR_WITHIN)),
                 option=f"--{name.replace('_', '-')}",
@@ -140,6 +144,7 @@ def _unknown(name: str, values: Mapping[str, Any], kind: type[SamplingOptions]) 
 _EXAMPLES = {"contrastive": 0.3}
 """Numbers up to 1 that are no shares, so that 3 is not 3 %."""
 _OR_WITHIN = ", as without it, or one within the limit"
+_OF_ANY_SEED = "seed=0, as without it; import random, then seed=random.randrange(2**32), for another draw in each call"
 
 
 def _as_rows(name: str, value: object) -> tuple[Argument | str, ...] | None:

@@ -122,10 +122,10 @@ def _choose_method(found: Decoding, given: Mapping[str, Any]) -> None:
         reason = "beam_sample draws"
     elif search in ("beam", "contrastive"):
         reason = f"{search} draws nothing"
-        found.leave_out(DRAWING, reason)
+        found.leave_out((*DRAWING, "seed"), reason)
     elif is_greedy:
         options.pop("temperature", None)
-        found.leave_out(DRAWING, "temperature=0 draws nothing")
+        found.leave_out((*DRAWING, "seed"), "temperature=0 draws nothing")
         options["temperature"] = 0
     elif options.get("temperature") == 0:
         reason = "temperature=0 draws nothing, 0.8 draws"

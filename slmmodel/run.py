@@ -41,7 +41,7 @@ from slmmodel.data import RunData
 from slmmodel.data.opening import name_packed, open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
-from slmmodel.decoding_methods import METHODS, chosen_method
+from slmmodel.decoding_methods import METHODS, chosen_method, warn_without_effect
 from slmmodel.decoding_options import (
     MAX_NEW_TOKENS,
     DecodingOptions,
@@ -254,8 +254,7 @@ class Run:
             words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **repeated)
             each = f"run.generate({', '.join(['each', *words])})"
             prompt = check_ids(ids, self._of_text("generate", ids, words), each)
-        prompt = prompt or opening_ids(self.vocab)
-        if not prompt:
+        if not (prompt := prompt or opening_ids(self.vocab)):
             fact, fix = "the prompt has no ids", "run.generate(tok.encode_list('Once upon a time'))"
             raise InvalidInput(fact, limit="the vocabulary has no special that begins a document", fix=fix)
         limit = check_int("max_new_tokens", max_new_tokens, example=256, most=MAX_NEW_TOKENS)
@@ -266,6 +265,7 @@ class Run:
         self._refuse_unknown(prompt, "the prompt has the id")
         refuse_long(self.model, len(prompt), limit, overflow, lambda n_kept: f"ids[-{n_kept}:]")
         method = chosen_method(chosen, assistant=assistant is not None)
+        warn_without_effect(chosen, options.keys(), method)
         if assistant is not None:
             if not isinstance(assistant, Run):
                 named = os.fspath(assistant) if isinstance(assistant, str | os.PathLike) else "RUN"

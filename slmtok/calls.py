@@ -205,7 +205,7 @@ def wrong_call(
         if option in OUTPUTS and not takes_any and (place or name in _RESULTS):
             saving = _completed(call, positional, required, args, {**taken, place: value} if place else taken)
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {place!r}?" if place else "")
-            saved = saving if place else _saved(name, args, taken, value)
+            saved = saving if place else _saved(name, saving, value if _are_paths([value]) else "")
             errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option))
             break
         meant, fix = meant_option(option, value, options, given=given)
@@ -220,7 +220,7 @@ def wrong_call(
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
     limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
-    if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
+    if len(args) > len(positional) and (fix := _saved(name, example, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
     is_merge = name == "merge_counts" and missing == ["out"]
     if is_merge and (in_memory := counts_in_memory(args[0] if args else keywords["paths"], free_name("all.counts"))):
@@ -535,15 +535,16 @@ def _is_counts(value: object) -> bool:
     return type(value).__name__ == "PretokenCounts"
 
 
-_RESULTS = {"import_file": "tok, receipt = {}; tok"}
-"""Functions that return what is saved in a further call, and how that begins."""
+_RESULTS = {"import_file": ("tok, receipt = {}; tok", "tok.json"), "view": ("{}", "tokens.html")}
+"""Functions whose result a further call saves: how that call begins, and a name for the file."""
 
 
-def _saved(name: str, args: Sequence[Any], keywords: Mapping[str, Any], path: object) -> str | None:
-    """The call that saves the result of a function to the file that it was given; None for another function."""
-    if name not in _RESULTS or not isinstance(path, (str, os.PathLike)):
+def _saved(name: str, call: str, path: object) -> str | None:
+    """The call that saves the result of `call` to the file that it was given, "" for any; None for another function."""
+    if name not in _RESULTS or not _are_paths([path]):
         return None
-    return f"{_RESULTS[name].format(call_text(name, args, keywords))}.save({argument_text(path)})"
+    beginning, file = _RESULTS[name]
+    return f"{beginning.format(call)}.save({argument_text(path or free_name(file))})"
 
 
 def _owner(function: Callable[..., Any]) -> str:
@@ -608,13 +609,17 @@ def meant_option(
         return None, _given_already(twin)
     known = [option for option in options if len(option) > 2 and option not in given]
     part = next((option for option in known if option in name or option.startswith(name)), None)
-    meant = part or suggestion(name, known, cutoff=0.75)
-    if meant is None or not (takes is None or suggestion(name, [meant]) or _takes_value(takes, meant, value)):
+    # The letters of a misspelt `padding_side` hold `pad` as well.
+    meant = suggestion(name, known) or part or suggestion(name, known, cutoff=0.75)
+    refusal = _refusal(takes, meant, value) if takes is not None and meant is not None else None
+    if meant is None or not (takes is None or suggestion(name, [meant]) or refusal is None):
         return None, None
     is_odd = isinstance(value, type) or (isinstance(value, bool) and not isinstance(options[meant], bool))
     if is_odd and (meant in EXAMPLES or options[meant] is not None):
         return meant, f"{meant}={EXAMPLES[meant]}" if meant in EXAMPLES else None
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
+    if refusal is not None and refusal.fields.get("option") == meant and not is_number:
+        return meant, refusal.parts["fix"]
     return meant, (Setting(meant, int(str(value)) if is_number else value),)
 
 
@@ -634,11 +639,12 @@ def _given_already(option: str) -> Message:
     return "leave it out: ", Setting(option), " is given already"
 
 
-def _takes_value(takes: Callable[..., object], option: str, value: object) -> bool:
+def _refusal(takes: Callable[..., object], option: str, value: object) -> SlmtokError | None:
+    """The error with which an option refuses a value; None where it takes it."""
     try:
         takes(**{option: value})
-    except SlmtokError:
-        return False
+    except SlmtokError as error:
+        return error
     except TypeError:
-        return True
-    return True
+        return None
+    return None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
-from slmtok.errors import InvalidText, OptionError, Setting, Unreadable, WrongType, value_text
+from slmtok.errors import InvalidText, Message, OptionError, Setting, Unreadable, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.path_arguments import is_file_name
 from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_rows
@@ -417,8 +417,13 @@ def type_shown(value: object) -> str:
     return f"{name}{'' if value is None else f' {value}'}, a missing text"
 
 
-def check_choice(name: str, value: object, choices: Sequence[str], limit: str | None = None) -> None:
-    """Raises `OptionError` unless `value` is one of the choices; suggests the one that it is most like, else each."""
+def check_choice(
+    name: str, value: object, choices: Sequence[str], limit: str | None = None, elsewhere: Mapping[str, Message] = {}
+) -> None:
+    """Raises `OptionError` unless `value` is one of the choices; suggests the one that it is most like, else each.
+
+    elsewhere: the fixes for values that another option has.
+    """
     if not isinstance(value, str) or value not in choices:
         meant = closest(value, choices) if isinstance(value, str) else None
         foreign = nearest_name(value, choices)
@@ -426,7 +431,8 @@ def check_choice(name: str, value: object, choices: Sequence[str], limit: str | 
         raise OptionError(
             (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant and not foreign else "")),
             limit=limit or ", ".join(choices),
-            fix=(Setting(name, foreign), nearest_remark(str(value), foreign)) if foreign else known,
+            fix=elsewhere.get(str(value).removesuffix("s"))
+            or ((Setting(name, foreign), nearest_remark(str(value), foreign)) if foreign else known),
             option=name,
             value=value,
         )

@@ -102,7 +102,6 @@ _FIXES: dict[str, tuple[str, Message]] = {
         (Setting("unit", "chars"), ", which gives spans in characters, as transformers does"),
     ),
     "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
-    "output": ("text", "slmtok.view(tok).save('tokens.html')"),
     **dict.fromkeys(
         _SPECIALS,
         ("special", (Setting("special", {"user": "<|user|>"}),)),
@@ -447,8 +446,6 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
     if name in _SPECIALS and "special" in options and (spelled := specials_meant(value)):
         return "special", (Setting("special", spelled),)
-    if name == "output" and "text" in options and isinstance(value, str):
-        return None, f"slmtok.view(tok).save({value!r})"
     if name == "trainer" and "vocab_size" in options and (settings := _settings_of_trainer(value)):
         return "vocab_size", settings
     if name in DIVIDING_SHARES and "val" in options:

@@ -661,7 +661,8 @@ def encode_files(
     """See `Tokenizer.encode_files`."""
     import numpy as np
 
-    check_choice("document", document, ("file", "line"))
+    paragraphs = "slmtok.pack has separator='\\n\\n', and writes a folder"
+    check_choice("document", document, ("file", "line"), elsewhere={"paragraph": paragraphs})
     sources = _sources(paths, out)
     target = atomic.output_path(check_path(out))
     table = target.with_name(target.name + OFFSETS_SUFFIX)

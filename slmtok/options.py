@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 from slmtok import option_values as values
 from slmtok.calls import unknown_options
 from slmtok.checks import MAX_THREADS, U32, U64, check_bool, check_choice, check_int, check_threads, scalar
-from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.errors import Message, OptionError, Setting, WrongType
 from slmtok.indexing import explains_indexing
 from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
@@ -153,7 +153,8 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         return spec.check(name, value)
     kinds = get_args(kind) or (kind,)
     if spec.choices is not None:
-        check_choice(name, value, spec.choices)
+        paragraphs: dict[str, Message] = {"paragraph": (Setting("separator", "\n\n"),)}
+        check_choice(name, value, spec.choices, elsewhere=paragraphs if name == "document" else {})
         return value
     if bool in kinds:
         check_bool(name, value)

@@ -26,6 +26,7 @@ from slmtok.calls import (
     wrong_call,
 )
 from slmtok.checks import (
+    are_ids,
     are_texts,
     check_bool,
     check_choice,
@@ -37,7 +38,7 @@ from slmtok.checks import (
     check_type,
     not_one_text,
 )
-from slmtok.errors import OptionError, SlmtokError, WrongType
+from slmtok.errors import OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.foreign_options import call_meant, hf_options
 from slmtok.id_arrays import StreamDecoder, join_ids
@@ -451,7 +452,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         threads: int = 0,
         bos: bool = False,
         eos: bool = False,
-        dropout: float = 0.0,
+        dropout: float | None = None,
         seed: int = 0,
         epoch: int = 0,
         progress: Progress | None = None,
@@ -460,7 +461,7 @@ class Tokenizer(metaclass=_NamesConstructors):
 
         dropout: BPE-dropout (Provilkov, Emelianenko and Voita 2020): the probability with which a merge is skipped, so
         that a model sees several encodings of a text. The ids of a text depend on it, `seed`, `epoch` and this text
-        alone. Raises `OptionError` for a tokenizer without merges.
+        alone. Raises `OptionError` for a tokenizer without merges, and for a seed or an epoch without `dropout`.
         """
         texts = check_texts(xs, "encode_batch")
         warn_if_used_up(xs, len(texts))
@@ -469,6 +470,8 @@ class Tokenizer(metaclass=_NamesConstructors):
         if dropout:
             own: Any = {"has_merges": self.scheme == "bpe", "seed": seed, "epoch": epoch}
             return Ragged(*id_arrays.encode_with_dropout(self._encoder, texts, dropout, **own, **options))
+        if dropout is None and (seed or epoch):
+            raise _no_dropout({"seed": seed, "epoch": epoch})
         return Ragged(*self._encoder.encode_batch(texts, **options))
 
     def encode_files(
@@ -536,6 +539,8 @@ class Tokenizer(metaclass=_NamesConstructors):
         """(id, bytes) of each token of a text, for inspection."""
         if are_texts(x):
             raise not_one_text(x, "[tok.pieces(text) for text in texts]")
+        if are_ids(x):
+            raise not_one_text(x, f"tok.pieces(tok.decode({argument_text(x, 'ids')}))")
         return [(id, self._vocabulary.token_bytes(id)) for id in self.encode_list(x)]
 
     def _delimiters(self, *, bos: bool, eos: bool) -> dict[str, int | None]:
@@ -670,3 +675,12 @@ def refuse_swapped(tokenizer: object, other: object, limit: str, fix: str) -> No
 
 def _unpickle(data: bytes) -> Tokenizer:
     return Tokenizer.from_bytes(data, source="the pickle", verify=False)
+
+
+def _no_dropout(given: Mapping[str, object]) -> OptionError:
+    """The error for options that draw merges, without a rate at which merges are left out."""
+    names = [name for name, value in given.items() if value]
+    have = "has" if len(names) == 1 else "have"
+    fact = f"{' and '.join(names)} {have} no effect without dropout"
+    fix = (f"leave {' and '.join(names)} out, or give ", Setting("dropout", 0.1))
+    return OptionError(fact, fix=fix, option=names[0])

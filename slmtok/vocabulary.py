@@ -270,12 +270,14 @@ class Vocabulary:
 
 
 def part_of_size(value: object, n_vocab: int) -> int:
-    """A smaller size for a fix: the part of `n_vocab` that a value such as 0.5 or 50% says, else the half."""
+    """A smaller size for a fix: what a value such as 0.5, 50% or -100 leaves of `n_vocab`, else the half."""
     text = value_text(value).strip("'\" ")
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         share = 0.5
+    if FIRST_LEARNED - n_vocab <= share < 0:
+        return n_vocab + int(share)
     return max(FIRST_LEARNED, int(n_vocab * (share if 0 < share < 1 else 0.5)))
 
 

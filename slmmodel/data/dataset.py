@@ -6,7 +6,6 @@ Objects are pickled by path and digest of their data: spawned workers map the fi
 
 from __future__ import annotations
 
-import dis
 import os
 import sys
 import warnings
@@ -44,6 +43,11 @@ _MAX_COUNTED = (1 << 31) - 1
 """Epochs, and sequences of one, that a state may name."""
 _OF_DATA_LOADER = frozenset(signature(DataLoader.__init__).parameters) - {"self", "dataset", "batch_size", "shuffle"}
 """Options of torch's DataLoader that users may expect here."""
+_NEEDLESS = {
+    "drop_last": "the last batch of an epoch is completed from the next one",
+    **dict.fromkeys(("sampler", "batch_sampler", "generator"), "seed and shuffle decide the order"),
+}
+"""Options of torch's DataLoader, each with the reason why a `ShardLoader` needs none."""
 _OF_SAMPLER = (
     "make the sampler and its DataLoader after each set_epoch, or take a ShardLoader, which has rank and world_size"
 )
@@ -57,19 +61,6 @@ def _check_counted(name: str, value: object) -> int:
     return number
 
 
-class _Item(dict[str, Tensor]):
-    """A sequence by names. Unpacking, which would give the names, is refused; a copy, as collation makes, is a dict."""
-
-    def __iter__(self) -> Iterator[str]:
-        caller = sys._getframe(1)
-        if dis.opname[caller.f_code.co_code[caller.f_lasti]].startswith("UNPACK"):
-            raise WrongType("a sequence is a dict of tensors, and no pair", fix="x, y = dataset[0].values()")
-        return super().__iter__()
-
-    def __copy__(self) -> dict[str, Tensor]:
-        return dict(self)
-
-
 class _Sequences:
     """What both classes share: their arguments, and a `Loader` that each process opens for itself."""
 
@@ -81,7 +72,7 @@ class _Sequences:
             raise WrongType("a ShardDataset has single sequences, and no batch_size", fix=fix)
         for name in _OF_DATA_LOADER & options.keys():
             what = type(self).__name__
-            fix = "leave it out: a ShardLoader reads ahead by itself"
+            fix = f"leave it out: {_NEEDLESS.get(name, 'a ShardLoader reads ahead by itself')}"
             if isinstance(self, ShardDataset):
                 fix = f"torch.utils.data.DataLoader(dataset, {name}=...)"
             raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
@@ -121,8 +112,11 @@ class _Sequences:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Raises `AttributeError`; for a size of the vocabulary it names the attribute."""
+            """Raises `AttributeError`; for a size of the vocabulary, and for an epoch, it says what stands for it."""
             fact = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name == "set_epoch":
+                begins = "loader.load_state_dict({'epoch': N, 'block': 0, 'taken': 0}) begins with epoch N"
+                fact += f"\n  fix:   leave it out: the epochs follow one another; {begins}"
             if name in SIZES:
                 fact += f"\n  fix:   {OF_SIZES.format(own='dataset' if isinstance(self, ShardDataset) else 'loader')}"
             raise AttributeError(fact, name=name, obj=self)
@@ -270,7 +264,7 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
                 fact += f", in epoch {self._epoch}; other epochs may have more\n  fix:   {_OF_SAMPLER}"
             raise IndexError(fact)
         batch = self.loader.batch(np.array([[self._epoch, 0, number % n]]))
-        return _Item({name: tensor[0] for name, tensor in self._tensors(batch).items()})
+        return {name: tensor[0] for name, tensor in self._tensors(batch).items()}
 
     def __repr__(self) -> str:
         sequences = f"{len(self):,} sequence" + "s" * (len(self) != 1)

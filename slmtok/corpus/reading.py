@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -162,6 +162,17 @@ def check_named_fields(sources: Sequence[str], options: ReadOptions, *, is_key_g
     """As `check_fields`, which says what the sources look like."""
     records, kind = partial(records_among, sources, options), partial(kind_among, sources, options)
     check_fields(sources, options, records, kind, is_key_given=is_key_given)
+
+
+def check_given_key(corpus: object, options: ReadOptions, given: Collection[str]) -> None:
+    """As `check_named_fields`, for a `text_key` that a call names; `given` are the names of its options.
+
+    What else is wrong with the paths is raised where the corpus is read.
+    """
+    paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else corpus if isinstance(corpus, (list, tuple)) else []
+    if "text_key" in given and paths and all(isinstance(each, (str, os.PathLike)) for each in paths):
+        with suppress(MissingInput):
+            check_named_fields(find(paths, options), options, is_key_given=True)
 
 
 def is_excluded(source: str, options: ReadOptions) -> bool:

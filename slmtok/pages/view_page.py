@@ -36,22 +36,25 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     named = {"tokenizer": tokenizers} if isinstance(tokenizers, Tokenizer) else tokenizers
     if not isinstance(named, Mapping) or not all(isinstance(each, Tokenizer) for each in named.values()) or not named:
         given: object = text
-        fix = 'slmtok.view({"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")})'
+        meant = '{"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")}'
         if (
             isinstance(tokenizers, (list, tuple))
             and tokenizers
             and all(isinstance(each, Tokenizer) for each in tokenizers)
         ):
-            fix = "slmtok.view({str(number): tok for number, tok in enumerate(tokenizers)})"
+            meant = "{str(number): tok for number, tok in enumerate(tokenizers)}"
         if isinstance(tokenizers, str):
-            path = f"slmtok.view(slmtok.load({tokenizers!r}))"
-            fix = call_text("slmtok.view", [given, tokenizers], {}) if isinstance(given, Tokenizer) else path
+            meant = f"slmtok.load({tokenizers!r})"
+        shown = [Expression(meant)] if text is None else [Expression(meant), Expression(argument_text(text, "text"))]
+        if isinstance(tokenizers, str) and isinstance(given, Tokenizer):
+            shown = [given, tokenizers]
+        fix = call_text("slmtok.view", shown, {})
         raise WrongType(f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}", fix=fix)
     if text is not None:
         _check_size(text)
         opened = Expression(f"open({text!r}, encoding='utf-8').read()")
-        shown = Expression(argument_text(tokenizers, "tokenizers"))
-        warn_of_file_names([text], lambda: call_text("slmtok.view", [shown, opened], {}))
+        first = Expression(argument_text(tokenizers, "tokenizers"))
+        warn_of_file_names([text], lambda: call_text("slmtok.view", [first, opened], {}))
     data = {
         "text": text,
         "examples": examples(),

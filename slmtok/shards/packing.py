@@ -22,6 +22,7 @@ from slmtok.corpus import Sources, find
 from slmtok.corpus.content_notes import content_notes
 from slmtok.corpus.contents import refuse_counts
 from slmtok.corpus.kept_bytes import kept_bytes_note
+from slmtok.corpus.reading import check_given_key
 from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
@@ -89,6 +90,7 @@ def pack(
     out, layout = Path(check_path(out)), LAYOUTS[options.output_format]
     check_output_name(os.fspath(out))
     _check_folder_name(os.fspath(out))
+    check_given_key(corpus, options, keywords)
     sources = _find(corpus, options, lambda texts: _call_of_texts(texts, out, given, keywords, force=force))
     # Before the work, not after it.
     _check_inference(options, tokenizer, _checked_remote(remote))

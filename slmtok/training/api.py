@@ -13,6 +13,7 @@ from slmtok.calls import argument_text, call_text, explains_calls, warn_if_used_
 from slmtok.checks import check_type
 from slmtok.corpus import find
 from slmtok.corpus.contents import no_text
+from slmtok.corpus.reading import check_given_key
 from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
 from slmtok.foreign_options import OUTPUTS
 from slmtok.option_values import size_meant
@@ -153,6 +154,7 @@ def train_sizes(
         for each in listed:
             validate_options(each)
         corpus = check_source(corpus, options, "slmtok.train")
+        check_given_key(corpus, options, keywords)
         if options.is_weighted:
             from slmtok.training.mixing import check_named
 
@@ -243,6 +245,7 @@ def count(
     _check_observers(doc_digests, profile)
     source = corpus.texts if isinstance(corpus, Texts) else corpus
     corpus = check_source(corpus, options, "slmtok.count")
+    check_given_key(corpus, options, keywords)
     counts = count_corpus(corpus, options, progress, Observers(doc_digests, profile))
     warn_if_used_up(source, counts.stats.documents)
     warn_of_corpus(counts)

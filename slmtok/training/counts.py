@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
-from slmtok.calls import argument_text, counts_in_memory, explains_calls
+from slmtok.calls import Expression, argument_text, call_text, counts_in_memory, explains_calls
 from slmtok.checks import U64, as_list, check_int, check_path, check_type
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
 from slmtok.files import free_name
@@ -406,10 +406,18 @@ def _merge_meant(first: _Path, second: object, options: Mapping[str, Any]) -> st
     return f"slmtok.merge_counts([{', '.join(map(argument_text, inputs))}], {output!r}{given})"
 
 
+_MAX_LISTED = 8
+"""Paths of a list that a fix repeats."""
+
+
 def _open_all(paths: Sequence[_Path], allow_duplicate: bool) -> list[CountsFile]:
     if not paths:
         raise MissingInput("no counts file is named", where="counts files", fix="name at least one")
     # A slash behind a file, as a shell completes folders, is nothing elsewhere.
+    if len(paths) == 1 and isinstance(paths[0], (list, tuple)) and len(paths[0]) > 1:
+        listed = paths[0] if len(paths[0]) <= _MAX_LISTED else [Expression("*paths")]
+        load = call_text("slmtok.PretokenCounts.load", listed, {"allow_duplicate": True} if allow_duplicate else {})
+        raise WrongType("load() takes each path as an argument of its own, and no list of them", fix=load)
     files = [open_counts(check_path(path).rstrip(os.sep)) for path in paths]
     names = [file.layout.path for file in files]
     check_same([file.head for file in files], names)

@@ -112,6 +112,10 @@ def slice(tokenizer: Tokenizer, n_vocab: int) -> Tokenizer:
             larger = _extend_text(tokenizer, "CORPUS", None, {"vocab_size": n_vocab})
             error.fix = f"{larger}.tokenizer makes a larger one, of the text at the path CORPUS"
         raise
+    except WrongType as error:
+        if not any(map(str.isdigit, value_text(n_vocab))):
+            error.fix = "n_vocab=SIZE, the number of ids to keep; slmtok.prune(tok, ids=IDS) removes single ids"
+        raise
 
 
 def _resized(tokenizer: Tokenizer, vocabulary: Vocabulary, provenance: Mapping[str, Any]) -> Tokenizer:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sources import files, library, name, tree
+from sources import PACKAGES, ROOT, files, library, name, tree
 
 FILE_LINES = 800
 FUNCTION_LINES = 60
@@ -23,6 +23,9 @@ PYTHON = files("slmtok", "slmmodel", "tests", "benchmarks", "examples", suffix="
 RUST = files("rust", suffix=".rs")
 
 LARGE_FILES: dict[str, str] = {}
+
+IN_BOTH_PACKAGES = ("callbacks.py", "indexing.py", "system_memory.py")
+"""Files that slmtok and slmmodel both hold, since neither imports the other."""
 
 LARGE_FUNCTIONS = {
     "rust/slmtok-py/src/bridge.rs::describe": "one exhaustive match: a new error compiles only with a line here",
@@ -92,3 +95,15 @@ def test_python_files_open_with_a_docstring() -> None:
 def test_rust_files_open_with_a_doc_comment() -> None:
     openings = ("//! ", "// @generated", "//! @generated")
     assert [name(path) for path in RUST if not path.read_text(encoding="utf-8").startswith(openings)] == []
+
+
+def _below_imports(path: Path) -> list[str]:
+    """The lines of a Python file below its docstring and imports."""
+    imports = [node for node in tree(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return path.read_text(encoding="utf-8").splitlines()[imports[-1].end_lineno :]
+
+
+def test_files_in_both_packages_are_the_same() -> None:
+    for file in IN_BOTH_PACKAGES:
+        first, second = (_below_imports(ROOT / package / file) for package in PACKAGES)
+        assert len(first) > 10 and first == second, f"change {file} of slmtok and of slmmodel alike"

@@ -491,7 +491,10 @@ SCHEDULES = "wsd, cosine, linear or const"
         ),
         ("generate(MODEL, ROWS, stream=True)", "for step in slmmodel.generation.Generation(model, prompts): print("),
         ("slmmodel.load('run').generate([1], stream=False)", "leave it out"),
-        ("app.train('data', report=print)", "leave it out: progress is printed; slmmodel.train('data', report=pr"),
+        (
+            "app.train('data', report=print)",
+            "leave it out: progress is printed; slmmodel.train, for packed data, ",
+        ),
         ("app.train('data', fp16=True, seed=1)", "settings={'run.precision': 'fp16'}"),
         ("app.train('data', preset={'n_layers': 2})", "settings={'model.n_layers': 2}"),
         ("app.train('data', settings=ForeignConfig())", "settings={'n_layer': 2, 'n_embd': 64}"),
@@ -605,15 +608,10 @@ def test_an_encoding_of_tiktoken_is_no_tokenizer(inside: Path) -> None:
     assert "tok = slmtok.from_tiktoken('enc.tiktoken', " in fix
 
 
-def test_a_sequence_of_a_data_set_is_no_pair(inside: Path) -> None:
-    dataset = ShardDataset("data", seq_len=8)
-    names: dict[str, Any] = {"dataset": dataset}
-    exec(fix_of(lambda: exec("x, y = dataset[0]", names)), names)
-    assert torch.equal(names["x"], dataset[0]["input_ids"]) and torch.equal(names["y"], dataset[0]["labels"])
-    assert [*dataset[0]] == ["input_ids", "labels"] == sorted(dict(**dataset[0]))
-    for batch in torch.utils.data.DataLoader(dataset, batch_size=2):
-        assert type(batch) is dict and batch["labels"].shape[1] == 8
-    assert pickle.loads(pickle.dumps(dataset[0])).keys() == dataset[0].keys()
+def test_the_name_of_a_column_is_no_batch(inside: Path) -> None:
+    """A sequence is a dict: `x, y = dataset[0]` gives the names of its columns."""
+    x, _ = ShardDataset("data", seq_len=8)[0]
+    assert fix_of(lambda: app.load("run").run.model(x)).startswith("batch['input_ids']")  # type: ignore[arg-type]
 
 
 def test_an_argument_of_generate_is_no_field_of_its_options() -> None:
@@ -621,3 +619,42 @@ def test_an_argument_of_generate_is_no_field_of_its_options() -> None:
     with pytest.raises(UnknownName) as caught:
         SamplingOptions(temperature=0.7, max_new_tokens=20)  # type: ignore[call-arg]
     assert caught.value.fix == "run.generate(ids, temperature=0.7, max_new_tokens=20)"
+
+
+def test_texts_of_several_ids_are_no_id(inside: Path) -> None:
+    run = app.load("run")
+    for name, fix in (
+        ("banned", "leave 'zebra' out"),
+        ("stop_ids", "leave 'zebra' out, and cut the new text there: new.partition('zebra')[0]"),
+    ):
+        assert fix_of(partial(run.generate, "a", **{name: ["zebra"]}), OptionError) == fix
+        assert fix_of(partial(run.generate, "a", **{name: "zebra"}), OptionError) == fix
+
+
+def test_options_of_draws_where_nothing_is_drawn(inside: Path) -> None:
+    run = app.load("run")
+    for options, idle in (({"temperature": 0, "top_k": 3}, "top_k and seed have"), ({"beam": 2}, "seed has")):
+        with pytest.warns(UserWarning, match=f"^{idle} no effect: nothing is drawn$") as caught:
+            run.generate("a", max_new_tokens=2, seed=3, **options)
+        assert [Path(each.filename).name for each in caught] == [Path(__file__).name]
+    run.generate("a", max_new_tokens=2, seed=3, beam_sample=2)
+
+
+def test_remedies_without_a_place_for_the_value(inside: Path) -> None:
+    fix = fix_of(lambda: app.load("run").generate("a", seed=None), OptionError)
+    assert fix.endswith("seed=random.randrange(2**32), for another draw in each call")
+    fix = fix_of(partial(app.train, "data", budget="steps=2", output="new", callbacks=[print]))
+    assert fix == "leave it out: progress is printed; slmmodel.train, for packed data, takes report=FUNCTION"
+    fix = fix_of(lambda: ShardLoader("data", seq_len=8, batch_size=2, drop_last=True))
+    assert fix == "leave it out: the last batch of an epoch is completed from the next one"
+
+
+def test_a_shard_loader_needs_no_set_epoch(inside: Path) -> None:
+    """Other libraries ask whether a data set has `set_epoch`."""
+    loader = ShardLoader("data", seq_len=8, batch_size=2)
+    assert not hasattr(loader, "set_epoch")
+    with pytest.raises(AttributeError, match=r"(?s)has no attribute 'set_epoch'.*fix:   leave it out: .*") as caught:
+        loader.set_epoch(3)  # type: ignore[attr-defined]
+    call, _, _ = str(caught.value).partition("; ")[2].partition(" begins")
+    eval(call, {"loader": loader, "N": 3})
+    assert loader.state_dict()["epoch"] == 3

@@ -138,12 +138,6 @@ def test_the_smallest_limit_of_a_job_and_its_parents_counts(
     assert reader.free_memory() == 2000
 
 
-def test_both_packages_read_free_memory_alike() -> None:
-    paths = [importlib.import_module(f"{name}.system_memory").__file__ for name in ("slmtok", "slmmodel")]
-    first, second = (Path(str(path)).read_text(encoding="utf-8") for path in paths)
-    assert first == second
-
-
 # --- spilling -------------------------------------------------------------------------------------------------------
 
 

@@ -376,9 +376,61 @@ def test_a_remedy_keeps_what_was_given(tok) -> None:
             "[tok.encode(text, allow_special={'eos'}) for text in ['</s>']]",
         ),
         ("slmtok.view(tok, output='v.html')", "slmtok.view(tok).save('v.html')"),
+        ("slmtok.view(tok, 'To be', output='v.html')", "slmtok.view(tok, 'To be').save('v.html')"),
+        ("slmtok.view(tok, 'To be', 'v.html')", "slmtok.view(tok, 'To be').save('v.html')"),
+        (
+            "slmtok.view([tok, tok], 'To be')",
+            "slmtok.view({str(number): tok for number, tok in enumerate(tokenizers)}, 'To be')",
+        ),
+        ("slmtok.view('tok.json', 'To be')", "slmtok.view(slmtok.load('tok.json'), 'To be')"),
         ("tok.token_id(100)", "tok.token_bytes(100) gives the bytes of an id"),
         ("compile_automaton(re.compile('[a-z]+'))", "regex='[a-z]+'"),
     ):
         with pytest.raises(errors.SlmtokError) as caught:
             eval(call, {"tok": tok, "slmtok": slmtok, "re": re, "compile_automaton": patterns.compile_automaton})
         assert caught.value.fix == fix
+
+
+def test_a_remedy_reads_the_value(tok, tmp_path, monkeypatch) -> None:
+    """A remedy with an example in place of the value would do something else."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("to be or not to be\n" * 50)
+    size = tok.n_vocab
+    of_size = "n_vocab=SIZE, the number of ids to keep; slmtok.prune(tok, ids=IDS) removes single ids"
+    for call, fix in (
+        ("tok.pieces([20, 21])", "tok.pieces(tok.decode([20, 21]))"),
+        ("slmtok.slice(tok, -2)", f"n_vocab={size - 2}, or another size from the limit up"),
+        ("slmtok.slice(tok, ['the'])", of_size),
+        ("slmtok.slice(tok, None)", of_size),
+        ("slmtok.slice(tok, [280])", "n_vocab=280"),
+        (
+            "slmtok.PretokenCounts.load(['a.counts', 'b.counts'])",
+            "slmtok.PretokenCounts.load('a.counts', 'b.counts')",
+        ),
+        ("slmtok.train('a.txt', vocab_size=280, document='paragraph')", "separator='\\n\\n'"),
+        (
+            "tok.encode_files('a.txt', 'a.ids', document='paragraphs')",
+            "slmtok.pack has separator='\\n\\n', and writes a folder",
+        ),
+        ("slmtok.compat.as_hf(tok, padding_sid='left')", "padding_side='left'"),
+        ("slmtok.train('a.txt', vocab_size=280, patern=True)", "pattern='slm', for instance"),
+        ("tok.encode_batch(['To be'], seed=1, epoch=2)", "leave seed and epoch out, or give dropout=0.1"),
+    ):
+        with pytest.raises(errors.SlmtokError) as caught:
+            eval(call, {"tok": tok, "slmtok": slmtok})
+        assert errors.render(caught.value.parts["fix"]) == fix, call
+    assert tok.encode_batch(["To be"], dropout=0.0, seed=1).to_lists() == tok.encode_batch(["To be"]).to_lists()
+
+
+@pytest.mark.parametrize("call", ["train('a.txt', vocab_size=280", "count('a.txt'", "pack('a.txt', tok, 'data'"])
+def test_a_key_that_is_named_needs_records(tok, tmp_path, monkeypatch, call) -> None:
+    """The default, as well, where a call names it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("to be or not to be\n" * 50)
+    for key in ("text", "body"):
+        with pytest.raises(errors.OptionError, match=f"^text_key='{key}' names a field, and no file of the corpus"):
+            eval(f"slmtok.{call}, text_key={key!r})", {"tok": tok, "slmtok": slmtok})
+    assert not (tmp_path / "data").exists()
+    (tmp_path / "a.jsonl").write_text('{"text": "to be or not to be, that is the question"}\n')
+    of_records = f"slmtok.{call}, text_key='text')".replace("a.txt", "a.jsonl").replace("280", "275")
+    eval(of_records, {"tok": tok, "slmtok": slmtok})
