@@ -426,8 +426,10 @@ def _with_value(option: str, value: str | None, context: click.Context, *, is_ex
 
 def use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted; "" for nothing."""
-    is_command = not text or text.startswith(("printf ", "leave ")) or (
-        COMMAND_LINE.match(text) and not re.search("[,:] ", QUOTED.sub("", text))
+    is_command = (
+        not text
+        or text.startswith(("printf ", "leave "))
+        or (COMMAND_LINE.match(text) and not re.search("[,:] ", QUOTED.sub("", text)))
     )
     return text if is_command else f"use {text}"
 
