@@ -61,6 +61,7 @@ from slmmodel.run_entries import EVALUATIONS
 from slmtok.cli.arguments import is_text_file, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS
 from slmtok.cli.files import JSON, SAFETENSORS, names_tokenizer
+from slmtok.cli.loss_files import lacking_losses
 from slmtok.cli.options import OUTPUT, argument, arguments_of_command, choice, command, instead, is_given, option
 from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
@@ -722,9 +723,9 @@ def _two_faults(compared: tuple[str, str], kinds: Mapping[str, str]) -> Slmmodel
     return OptionError(fact, limit=limit, fix=fix, option="a")
 
 
-@command("compare", example="slm compare a.losses b.losses")
+@command("compare", example="slm compare a.losses b.losses", habits=lacking_losses("slm compare"))
 @argument("a", metavar="A", help="Losses of one model, from slm eval RUN --losses A.")
-@argument("b", metavar="B", help="Losses of the other one.")
+@argument("b", metavar="B", help="Losses of the other model, from slm eval RUN --losses B.")
 @option("--resamples", metavar="N", type=RESAMPLES, default=10_000, help="Resamples of the bootstrap.")
 @option("--content", is_flag=True, help="Leave out closing specials: compare bpb_content.")
 def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:

@@ -270,6 +270,12 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     fact, given, is_place = f"{name} is missing", arguments_of(context), isinstance(param, click.Argument)
     if name == "--on" and (absent := _absent_tokenizer(context)):
         return f"{fact}, and {absent.fact}", absent.fix
+    habit = getattr(context.command, "habits", {}).get(LACKING)
+    if habit and is_place:
+        help = str(getattr(param, "help", ""))
+        fact += f": {help[:1].lower()}{help[1:].rstrip('.')}"
+        if used := habit(name, given):
+            return fact, used
     taken = context.params.get("tokenizer")
     rest = [each for each in given if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")]
     if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and is_place:
@@ -410,5 +416,5 @@ def _only_tokenizer(context: click.Context) -> list[str]:
     return found if len(found) == 1 else []
 
 
-EXTRA = "EXTRA"
-"""Among the habits of a command: what stands for an argument too many."""
+EXTRA, LACKING = "EXTRA", "LACKING"
+"""Among the habits of a command: what stands for an argument too many, and what completes one that lacks arguments."""

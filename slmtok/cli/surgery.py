@@ -509,7 +509,7 @@ def _content_of_ids(text: str) -> Any:
 _EXPOSURE = re.compile(
     r"(.+)\n  updates .*, with (\w+) read (once|\S+ times)\n(?:  .*\n)*?.* fewer than ([\d,]+) updates\n"
 )
-"""What `slmtok exposure` prints: the data, their split, how often it is read, and below how many updates an id is rare."""
+"""What `slmtok exposure` prints: the data, the split, how often it is read, and the updates that a rare id lacks."""
 
 
 def _of_exposure(path: str, data: str, split: str, times: str, below: str) -> str:

@@ -229,7 +229,7 @@ def _with_others(fact: str, fix: str, option: str, context: click.Context) -> tu
         help = f"{context.command_path} --help"
         # A whole command line keeps the options that it was not made for; a habit makes it for all of its options.
         habits = {habit_of(context.command, each) for each in (option, *others)}
-        is_made = len(habits) == 1 and None not in habits or not {*others} & {*fix.split()}
+        is_made = (len(habits) == 1 and None not in habits) or not {*others} & {*fix.split()}
         is_of_all = fix.endswith("--help") or (fix.startswith(("slm ", "slmtok ")) and is_made)
         fix = fix if is_of_all else f"for {option}, {fix}; for {', '.join(others)}, {help}"
     return fact, fix
