@@ -37,6 +37,7 @@ from slmtok.cli.arguments import (
     positional_params,
     stands_for_path,
     takes_text_on,
+    taking_value,
     tokenizer_beside,
     value_after,
     with_other_tokenizer,
@@ -173,6 +174,12 @@ def _without_extra(extra: str, context: click.Context) -> str:
         option: str = used.partition(" ")[0]
         is_named = option.startswith("-") and names_tokenizer(extra)
         return (with_text_named(option, context) if is_named else None) or use(used)
+    words = arguments_of(context)
+    # In capitals it is a placeholder.
+    is_word = extra.islower() and not os.path.exists(extra)  # noqa: PTH110
+    listing = taking_value(extra, command, words, is_alone=False) if is_word else None
+    if listing and not {*listing.opts} & {word.partition("=")[0] for word in words}:
+        return line_without([extra], context, parameter_name(listing), extra)
     if fix := with_output_named(context) or _for_each_file(context, of_any_kind=True):
         return fix
     if sentence := _with_quotes(context):
