@@ -21,6 +21,7 @@ from slmmodel.checks import missing_path, place_of_missing, similar_name
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.open_by_path import (
     check_distinct,
+    check_split_of_text,
     check_written,
     comparison_of,
     is_text_for_tokenizer,
@@ -190,9 +191,14 @@ def eval(
         _refuse_beside_check()
         return _check(folder, check, documents, scoring)
     outputs = {"losses": losses, "certificate": certificate, "exposure": exposure}
+    # Whether they can be written is found out by a file, which changes the folder; text is read, which takes long.
+    is_read = is_text(on if on is not None else source_name(folder))
+    if is_read and on is not None:
+        check_split_of_text(on, split)
+    opened = None if is_read else documents(split)
     _check_outputs(folder, [tokenizer, on], outputs, force=force)
     met = _trained_on(folder, tokenizer, exposure)
-    source = documents(split)
+    source = documents(split) if opened is None else opened
     name = _certified_name(folder, source, on, split)
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
     if certificate is None:
