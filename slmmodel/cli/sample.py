@@ -396,7 +396,7 @@ def _of_token(value: str | None, arguments: Sequence[str]) -> str:
         file = value_after(["-t", "--tokenizer"], arguments) or run.tokenizer
         found = Text(file, run.vocab, str(run.path)).encode(value) if value and file else ()
     if not found:
-        return f"leave it out: {line} lists the likeliest tokens"
+        return f"{line} # lists the likeliest tokens"
     remark = f" # the first of {len(found)} tokens" if len(found) > 1 else ""
     return f"{line} --top 0 | awk '$1 == {found[0]}'{remark}"
 

@@ -73,7 +73,10 @@ def test_the_probability_of_a_token_is_a_line_of_the_list(slm, here):
         line, _, chosen = fix.partition(" | ")
         assert line == "slm logprobs run --prompt once --top 0"
         assert chosen == f"awk '$1 == {ids[0]}'" + f" # the first of {len(ids)} tokens" * (len(ids) > 1)
-    assert fix_of(slm("logprobs", "run", "once", "--target", code=2)).startswith("leave it out: slm logprobs run once ")
+    assert (
+        fix_of(slm("logprobs", "run", "once", "--target", code=2))
+        == "slm logprobs run once # lists the likeliest tokens"
+    )
 
 
 SAMPLES = {
