@@ -16,7 +16,7 @@ from slmmodel.ablation.matches import MATCHES
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.open_by_path import comparison_of, note_of_command, refuse_file_of_data, refuse_run
 from slmmodel.cli.options import BUDGET_HABITS, SEEDS, budget_option, set_option, setting_option
-from slmmodel.cli.reading import corpus_options, require_text
+from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import is_text
 from slmmodel.cli.train import read_settings
@@ -384,6 +384,7 @@ def _text_arms(
     """The names of the arms, their tokenizers, and how these cut text."""
     import slmtok
     from slmmodel.cli.ablation_arms import Recipe, TextArm, parse_values, train_tokenizers, unique_names
+    from slmmodel.cli.ablation_sizes import check_parts, check_sizes
     from slmtok.opening import load
 
     def train(recipes: Sequence[Recipe]) -> list[Tokenizer]:
@@ -395,8 +396,11 @@ def _text_arms(
     recipes = parse_values(*axis)
     if axis[0] == "vocabs":
         largest = max(recipes, key=lambda recipe: int(recipe.options["vocab_size"]))
+        sizes = check_sizes(list(map(int, axis[1])))
         whole = load(files[0]) if files else train([largest])[0]
-        tokenizers = [slmtok.slice(whole, int(size)) for size in axis[1]]
+        if files:
+            check_parts(whole, files[0], max(sizes), [*text, *to_flags(read)])
+        tokenizers = [slmtok.slice(whole, size) for size in sizes]
     elif axis[0] == "inference":
         tokenizers = [load(files[0]) if files else train([Recipe("shared")])[0]] * len(recipes)
     else:

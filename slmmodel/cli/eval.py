@@ -21,6 +21,7 @@ from slmmodel.checks import missing_path, place_of_missing, similar_name
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.open_by_path import (
     check_distinct,
+    check_split_of_text,
     check_written,
     comparison_of,
     is_text_for_tokenizer,
@@ -61,6 +62,7 @@ from slmmodel.run_entries import EVALUATIONS
 from slmtok.cli.arguments import is_text_file, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS
 from slmtok.cli.files import JSON, SAFETENSORS, names_tokenizer
+from slmtok.cli.loss_files import lacking_losses
 from slmtok.cli.options import OUTPUT, argument, arguments_of_command, choice, command, instead, is_given, option
 from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
@@ -189,9 +191,14 @@ def eval(
         _refuse_beside_check()
         return _check(folder, check, documents, scoring)
     outputs = {"losses": losses, "certificate": certificate, "exposure": exposure}
+    # Whether they can be written is found out by a file, which changes the folder; text is read, which takes long.
+    is_read = is_text(on if on is not None else source_name(folder))
+    if is_read and on is not None:
+        check_split_of_text(on, split)
+    opened = None if is_read else documents(split)
     _check_outputs(folder, [tokenizer, on], outputs, force=force)
     met = _trained_on(folder, tokenizer, exposure)
-    source = documents(split)
+    source = documents(split) if opened is None else opened
     name = _certified_name(folder, source, on, split)
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
     if certificate is None:
@@ -722,9 +729,9 @@ def _two_faults(compared: tuple[str, str], kinds: Mapping[str, str]) -> Slmmodel
     return OptionError(fact, limit=limit, fix=fix, option="a")
 
 
-@command("compare", example="slm compare a.losses b.losses")
+@command("compare", example="slm compare a.losses b.losses", habits=lacking_losses("slm compare"))
 @argument("a", metavar="A", help="Losses of one model, from slm eval RUN --losses A.")
-@argument("b", metavar="B", help="Losses of the other one.")
+@argument("b", metavar="B", help="Losses of the other model, from slm eval RUN --losses B.")
 @option("--resamples", metavar="N", type=RESAMPLES, default=10_000, help="Resamples of the bootstrap.")
 @option("--content", is_flag=True, help="Leave out closing specials: compare bpb_content.")
 def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:

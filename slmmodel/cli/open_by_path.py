@@ -552,9 +552,7 @@ def open_ids_or_text(
                 fix=f"-t {shlex.quote(tokenizer_near(path))}",
                 path=path,
             )
-        if split not in (None, ALL, "train", "val"):
-            fact, fix = f"a text has no split {split!r}", (Argument("split", ALL),)
-            raise MissingInput(fact, where=path, limit=f"{ALL}, train, val", fix=fix)
+        check_split_of_text(path, split)
         text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab, owner)
         corpus = Corpus(text, [path], read)
         rule = corpus.split("none" if split in (None, ALL) or val != "auto" else "auto")
@@ -573,6 +571,15 @@ def open_ids_or_text(
         source = open_source(path, "train", vocab=vocab)
         note_of_command(f"{path} has no split val: all its documents, the split train, are taken")
         return source
+
+
+def check_split_of_text(path: str, split: str | None) -> None:
+    """Raises `MissingInput` for a split that a text does not have."""
+    from slmmodel.cli.text_source import ALL
+
+    if split not in (None, ALL, "train", "val"):
+        fact, fix = f"a text has no split {split!r}", (Argument("split", ALL),)
+        raise MissingInput(fact, where=path, limit=f"{ALL}, train, val", fix=fix)
 
 
 def open_validation(val: str, vocab: VocabMeta, text: Text, read: ReadOptions) -> TokenSource:

@@ -36,9 +36,9 @@ from slmmodel.data_config import DataConfig
 from slmmodel.decoding_options import opening_ids
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.folder_lock import check_in_place
-from slmmodel.sizes import counted, format_bytes, round_up
+from slmmodel.sizes import counted, format_bytes, listed, round_up
 from slmtok.cli.files import JSON
-from slmtok.cli.options import OUTPUT, AmbiguousError, command, option
+from slmtok.cli.options import OUTPUT, AmbiguousError, Parsed, command, option
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
 
@@ -78,7 +78,25 @@ def _depths(text: str) -> tuple[float, ...]:
     return depths
 
 
-LENGTHS = numbers(_lengths, "lengths in ids such as 512,1K,4K; K is 1,024", k=IDS_PER_K)
+class MeantLengths(tuple[int, ...]):
+    """The lengths that another notation means, which is refused where those that the run can have are known."""
+
+    given: str
+
+
+def _lengths_or_meant(text: str) -> tuple[int, ...]:
+    try:
+        return _lengths(text)
+    except AmbiguousError:
+        raise
+    except ValueError:
+        meant = MeantLengths(_lengths(listed(text, k=IDS_PER_K)))
+        meant.given = text
+        return meant
+
+
+_EXPECTED = "lengths in ids such as 512,1K,4K (K is 1,024)"
+LENGTHS = Parsed(_lengths_or_meant, expects=_EXPECTED)
 DEPTHS = numbers(_depths, "per cents from 0 to 100 such as 0,50,100")
 
 
@@ -159,9 +177,7 @@ def _check_tasks(
     maker, key = TaskMaker(text, opening, template, digits=digits, max_new=sizes["max_new"]), "9" * digits
     _check_task(run, config, maker.least(key), lengths or ())
     _check_samples(samples, digits)
-    _check_lengths(config, lengths or ())
-    if lengths:
-        maker.make(min(lengths), 0.0, key)
+    _check_lengths(config, lengths or (), maker.least(key))
 
 
 def _check_task(run: RunFolder, config: ModelConfig, least: int, lengths: Sequence[int]) -> None:
@@ -179,14 +195,26 @@ def _check_task(run: RunFolder, config: ModelConfig, least: int, lengths: Sequen
         )
 
 
-def _check_lengths(config: ModelConfig, lengths: Sequence[int]) -> None:
-    """Raises `InvalidInput` for a length in ids that a model with a context limit cannot read."""
+def _check_lengths(config: ModelConfig, lengths: Sequence[int], least: int) -> None:
+    """Raises `OptionError` for lengths in another notation, and `InvalidInput` for those that the run cannot have.
+
+    least: ids of the task without filler.
+    """
+    possible = dict.fromkeys(min(max(length, least), config.max_context) for length in lengths)
+    fix = f"--lengths {','.join(map(str, possible))}"
+    without_filler = f"{least:,} ids without any filler; --template FILE may have shorter sentences"
+    if isinstance(lengths, MeantLengths):
+        fact = f"--lengths takes {_EXPECTED}, not {lengths.given!r}"
+        raise OptionError(fact, where="slm passkey", limit=without_filler, fix=fix, option="lengths")
+    if lengths and min(lengths) < least:
+        fact = f"the passkey task does not fit into {min(lengths):,} ids"
+        raise InvalidInput(fact, where="--lengths", limit=without_filler, fix=fix)
     if lengths and max(lengths) > config.max_context:
         raise InvalidInput(
             f"a length of {max(lengths):,} ids is beyond the context of the model",
             where=f"model.arch {config.arch}, whose positions end at seq_len",
             limit=f"seq_len {config.seq_len:,}; infini and recurrent models have no such limit",
-            fix=f"--lengths {config.seq_len}",
+            fix=fix,
         )
 
 
@@ -250,7 +278,7 @@ def measure(
     warnings = () if lengths else _notes_on_half(trained, least)
     lengths = sorted(set(lengths or (trained, trained if warnings else trained // 2)))
     depths, counts = sorted(set(depths)), {"samples": samples, "digits": digits, "seed": seed, "max_new": max_new}
-    _check_lengths(model.config, lengths)
+    _check_lengths(model.config, lengths, least)
     cells, pairs = [], [(length, depth) for length in lengths for depth in depths]
     if not recomputes:
         _check_max_new(max_new, max(needed_ids(maker, length, depth / 100, samples, seed) for length, depth in pairs))

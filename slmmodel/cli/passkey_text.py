@@ -167,7 +167,7 @@ class TaskMaker:
             raise InvalidInput(
                 f"the passkey task does not fit into {length:,} ids",
                 limit=f"{least:,} ids without any filler",
-                fix=f"--lengths {least} or more, or shorter sentences in a template",
+                fix=f"a length of {least:,} or more, or shorter sentences in a template",
             )
         cycles, rest = divmod(length - least, int(self._sizes.sum()))
         n = cycles * len(self._sizes) + int(np.searchsorted(np.cumsum(self._sizes), rest, side="right"))

@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
@@ -43,15 +44,17 @@ from slmmodel.cli.options import (
     step_option,
     to_stdout,
 )
-from slmmodel.cli.text import TextDecoder
+from slmmodel.cli.run_argument import run_here, without
+from slmmodel.cli.text import Text, TextDecoder
 from slmmodel.decoding_methods import METHODS, chosen_method
 from slmmodel.decoding_options import SampleConfig
-from slmmodel.errors import OptionError
+from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.foreign_decoding import DRAWING
 from slmtok.cli.arguments import lines_for_each, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, arguments_of_command, command, instead, is_given, option
 from slmtok.cli.output import Outcome, counted, printable, settings, shown, write_text
+from slmtok.errors import SlmtokError
 from slmtok.file_kinds import is_run
 
 if TYPE_CHECKING:
@@ -383,7 +386,25 @@ def _scored(_: str | None, arguments: Sequence[str]) -> str:
     return shlex.join(scores) if text is None else f"printf %s {shlex.quote(text)} | {shlex.join(scores)} --on -"
 
 
+def _of_token(value: str | None, arguments: Sequence[str]) -> str:
+    """The line of the list with the first token of a text; without a text or a tokenizer, the command for the list."""
+    words, path = without((*_TOKEN_FLAGS, "--top"), arguments), next(filter(is_run, arguments), None)
+    line = shlex.join(["slm", "logprobs", *([] if path else [run_here()]), *words])
+    found: Sequence[int] = ()
+    with suppress(SlmmodelError, SlmtokError):
+        run = RunFolder.open(path or run_here())
+        file = value_after(["-t", "--tokenizer"], arguments) or run.tokenizer
+        found = Text(file, run.vocab, str(run.path)).encode(value) if value and file else ()
+    if not found:
+        return f"{line} # lists the likeliest tokens"
+    remark = f" # the first of {len(found)} tokens" if len(found) > 1 else ""
+    return f"{line} --top 0 | awk '$1 == {found[0]}'{remark}"
+
+
+_TOKEN_FLAGS = ("--target", "--token", "--next", "--next-token", "--continuation", "--completion", "--answer")
+"""Options of other tools for the token or text whose probability is wanted."""
 _LOGPROBS_HABITS = {
+    **dict.fromkeys(_TOKEN_FLAGS, _of_token),
     EXTRA: one_text("logprobs"),
     **run_as_argument("logprobs"),
     **_PROMPT_HABITS,

@@ -24,6 +24,7 @@ from slmtok.cli.files import (
     text_files,
     writing,
 )
+from slmtok.cli.loss_files import lacking_losses
 from slmtok.cli.needed import NEVER
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
@@ -58,9 +59,11 @@ def _refuse_tokenizers(ctx: click.Context, param: click.Parameter, value: str) -
     return value
 
 
-@command("align", example="slmtok align a.losses b.losses --on val.jsonl")
-@argument("a", metavar="A")
-@argument("b", metavar="B", callback=_refuse_tokenizers)
+@command("align", example="slmtok align a.losses b.losses --on val.jsonl",
+         habits=lacking_losses("slmtok align", needs_text=True))  # fmt: skip
+@argument("a", metavar="A", help="Losses of one model, from slm eval RUN --losses A.")
+@argument("b", metavar="B", callback=_refuse_tokenizers,
+          help="Losses of the other model, from slm eval RUN --losses B.")  # fmt: skip
 @option("--on", metavar="TEXT|DATA", multiple=True, required=True,
         help="The text that was scored, or the packed data. Repeat for several texts.")  # fmt: skip
 @option("--top", metavar="N", type=INTEGER, default=10, help="How many strings the tables have.")

@@ -155,7 +155,7 @@ def _without_one(given: Sequence[str], program: Program) -> str | None:
     sound = [(words, word) for words, word in lines if fault_of(words, given, program) is None]
     for words, word in sound:
         if not os.path.exists(word) and not names_tokenizer(word):  # noqa: PTH110
-            return f"{shlex.join([program.name, *words])}; there is no file or folder {word!r}"
+            return f"{shlex.join([program.name, *words])} # there is no file or folder {word!r}"
     return shlex.join([program.name, *sound[0][0]]) if len(sound) == 1 else None
 
 

@@ -37,6 +37,7 @@ from slmtok.cli.arguments import (
     positional_params,
     stands_for_path,
     takes_text_on,
+    taking_value,
     tokenizer_beside,
     value_after,
     with_other_tokenizer,
@@ -171,6 +172,12 @@ def _without_extra(extra: str, context: click.Context) -> str:
         option: str = used.partition(" ")[0]
         is_named = option.startswith("-") and names_tokenizer(extra)
         return (with_text_named(option, context) if is_named else None) or use(used)
+    words = arguments_of(context)
+    # In capitals it is a placeholder.
+    is_word = extra.islower() and not os.path.exists(extra)  # noqa: PTH110
+    listing = taking_value(extra, command, words, is_alone=False) if is_word else None
+    if listing and not {*listing.opts} & {word.partition("=")[0] for word in words}:
+        return line_without([extra], context, parameter_name(listing), extra)
     if fix := with_output_named(context) or _for_each_file(context, of_any_kind=True):
         return fix
     if sentence := _with_quotes(context):
@@ -268,6 +275,12 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     fact, given, is_place = f"{name} is missing", arguments_of(context), isinstance(param, click.Argument)
     if name == "--on" and (absent := _absent_tokenizer(context)):
         return f"{fact}, and {absent.fact}", absent.fix
+    habit = getattr(context.command, "habits", {}).get(LACKING)
+    if habit and is_place:
+        help = str(getattr(param, "help", ""))
+        fact += f": {help[:1].lower()}{help[1:].rstrip('.')}"
+        if used := habit(name, given):
+            return fact, used
     taken = context.params.get("tokenizer")
     rest = [each for each in given if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")]
     if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and is_place:
@@ -408,5 +421,5 @@ def _only_tokenizer(context: click.Context) -> list[str]:
     return found if len(found) == 1 else []
 
 
-EXTRA = "EXTRA"
-"""Among the habits of a command: what stands for an argument too many."""
+EXTRA, LACKING = "EXTRA", "LACKING"
+"""Among the habits of a command: what stands for an argument too many, and what completes one that lacks arguments."""

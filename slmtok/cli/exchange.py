@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
-from slmtok.cli.arguments import OUTPUT_FLAGS, value_after
+from slmtok.cli.arguments import OUTPUT_FLAGS, VOCAB_FLAGS, value_after, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import JSON, check_content, check_is_file, check_is_folder_name, refuse_missing, text_files
 from slmtok.cli.options import (
@@ -23,7 +25,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import compared_ids
-from slmtok.errors import CorruptFile, Inexpressible, MissingInput, OptionError
+from slmtok.errors import CorruptFile, Inexpressible, MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import TOKENIZER, is_run, kind_of_file
 from slmtok.files import free_name, read_limited
 from slmtok.foreign_options import nearest_name, nearest_remark
@@ -32,6 +34,9 @@ from slmtok.formats.foreign_files import MERGES, READ_PAIR, VOCABULARY, foreign_
 from slmtok.formats.importing import ORIGINS
 from slmtok.opening import load, missing_tokenizer, public_encoding
 from slmtok.options import ReadOptions
+
+if TYPE_CHECKING:
+    from slmtok.tokenizer import Tokenizer
 
 _verify_on = option(
     "--verify-on",
@@ -165,7 +170,30 @@ def _second_file(value: str | None, arguments: Sequence[str]) -> str:
     return pair_command(foreign.fix) if foreign is not None and foreign.fix.startswith(READ_PAIR) else ""
 
 
-@command("import", example="slmtok import tokenizer.json -o tok.json", habits={EXTRA: _second_file})
+def _with_size(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that imports a tokenizer, and the one that changes its number of ids, where these are not kept."""
+    from slmtok.formats.importing import import_file
+
+    words, size = without_options(arguments, VOCAB_FLAGS), value or "500"
+    if (output := value_after(OUTPUT_FLAGS, words)) is None:
+        output = free_name("tok.json")
+        words += ["-o", output]
+    imported: Tokenizer | None = None
+    with suppress(SlmtokError):
+        imported, _ = import_file(next(filter(os.path.exists, words), ""), verify=False)
+    if imported is None or imported.vocabulary.layout == "foreign":
+        trained = shlex.join(["slmtok", "train", "CORPUS", "--vocab", size, "-o", output])
+        return f"leave it out: a tokenizer of another library keeps its ids; {trained} makes one of this size"
+    whole = free_name(str(Path(output).with_name(f"{Path(output).stem}-whole.json")))
+    first = shlex.join(["slmtok", "import", *(whole if word == output else word for word in words)])
+    is_larger = size.isdecimal() and int(size) > imported.n_vocab
+    change = ["extend", whole, "CORPUS"] if is_larger else ["slice", whole]
+    force = [word for word in words if word == "--force"]
+    return f"{first} && {shlex.join(['slmtok', *change, '--vocab', size, '-o', output, *force])}"
+
+
+@command("import", example="slmtok import tokenizer.json -o tok.json",
+         habits={EXTRA: _second_file, **dict.fromkeys(VOCAB_FLAGS, _with_size)})  # fmt: skip
 @tokenizer_argument("file", metavar="FILE", help="A tokenizer.json, a rank file, or the metadata file of one.")
 @option("--input-format", choices=("auto", *ORIGINS), default="auto",
         help="; ".join(f"{origin.name}: {origin.summary}" for origin in ORIGINS.values())

@@ -255,13 +255,13 @@ def document_range(n: int, docs: str | None, where: str) -> range:
         stop = start + 1 or n
     found = range(n)[start:stop]
     if not len(found):
-        raise OptionError(
-            f"--docs {docs} selects no document",
-            where=where,
-            limit=f"0 to {n - 1}",
-            fix=f"--docs {max(0, n - 2)}:{n}",
-            option="docs",
-        )
+        fact, meant = f"--docs {docs} selects no document", f"{max(0, n - 2)}:{n}"
+        # A number from the end and one from the beginning have no order.
+        if start >= stop and (start < 0) == (stop < 0) and range(n)[stop : start + 1 or n]:
+            is_one = start == stop
+            fact += ": B is not included" if is_one else ": it ends before it begins"
+            meant = f"{start}:{start + 1 or ''}" if is_one else f"{stop}:{start}"
+        raise OptionError(fact, where=where, limit=f"0 to {n - 1}", fix=f"--docs {meant}", option="docs")
     return found
 
 
@@ -269,7 +269,8 @@ def _range_meant(docs: str) -> str:
     """The range that `3-5` or `3,4,5` stands for, an example for other text; of other numbers a command for each."""
     begin, _, end = docs.partition("-")
     if begin.isdecimal() and end.isdecimal():
-        return f"{int(begin)}:{int(end) + 1}"
+        first, last = sorted((int(begin), int(end)))
+        return f"{first}:{last + 1}"
     parts = [part.strip() for part in docs.split(",")]
     if len(parts) < 2 or not all(map(str.isdecimal, parts)):
         return "3:5"

@@ -35,7 +35,7 @@ from slmtok.cli.joined_corpora import explain_record
 from slmtok.cli.misread import read_arguments, refuse_placeholder
 from slmtok.cli.needed import check_needs
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings, note
-from slmtok.cli.streams import kind_of_stream, refuse_stdout
+from slmtok.cli.streams import kind_of_stream, name_of_stream, refuse_stdout
 from slmtok.cli.validation_files import explain_validation
 from slmtok.errors import CorpusTooSmall, OptionError, OutputExists, SlmtokError
 from slmtok.files import free_name
@@ -320,7 +320,9 @@ class Command(click.Command):
         if len(outputs) > 1:
             listed = " and ".join(outputs)
             return (f"the outputs are in {listed}, and stdout has their summary; -o NAME gives them other names",)
-        return (f"the output is in {outputs[0]}, and stdout has its summary; -o NAME gives it another name",)
+        named, line = name_of_stream(sys.stdout), _written_to_stdout(ctx)
+        fix = "-o NAME gives it another name" if line is None else f"{line} writes it to {named}"
+        return (f"the output is in {outputs[0]}, and stdout has its summary; {fix}",)
 
     def _explain_default_output(self, error: SlmtokError, ctx: click.Context) -> None:
         """Says that the output has its default name, if it exists and stdout is sent to another file."""
@@ -328,7 +330,7 @@ class Command(click.Command):
             default = ctx.params["output"]
             replaced = ", or --force to replace it" if "force" in str(error.fix) else ""
             error.limit = f"without --output the output is {default}, and stdout has its summary"
-            error.fix = f"-o {shlex.quote(free_name(default))}{replaced}"
+            error.fix = _written_to_stdout(ctx) or f"-o {shlex.quote(free_name(default))}{replaced}"
 
     def _refuse_empty_names(self, ctx: click.Context) -> None:
         """Raises `OptionError` for a file without a name, which Python would take for the working folder."""
@@ -494,6 +496,17 @@ def _leaves_summary_on_stdout(ctx: click.Context) -> bool:
     is_file = isinstance(value, str) and value != "-" and source is click.core.ParameterSource.DEFAULT
     no_summary = ctx.obj.as_json or ctx.params.get("dry_run")
     return is_file and not no_summary and kind_of_stream(sys.stdout) == "file"
+
+
+def _written_to_stdout(ctx: click.Context) -> str | None:
+    """The command with the file that is stdout as its output; None where its ending is of another kind of file."""
+    named, param = name_of_stream(sys.stdout), next(each for each in ctx.command.params if each.name == "output")
+    endings = {os.path.splitext(ctx.params["output"])[1], *re.findall(r"\.\w+", getattr(param, "help", None) or "")}  # noqa: PTH122
+    if named is None or os.path.splitext(named)[1] not in endings - {""}:  # noqa: PTH122
+        return None
+    words = [word for word in arguments_of(ctx) if word != "--force"]
+    # The shell has made the file.
+    return command_line(ctx, [*words, "-o", named, "--force"])
 
 
 def _outputs(ctx: click.Context) -> list[Any]:

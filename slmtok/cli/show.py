@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import text_of
+from slmtok.cli.arguments import is_packed
 from slmtok.cli.files import STDIO, names_tokenizer
 from slmtok.cli.options import TOKENIZER, argument, arguments_of_command, command, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
@@ -79,7 +80,23 @@ class Segmentation:
         }
 
 
-@command("show", habits=text_last("slmtok show"), example='slmtok show tok.json "Once upon a time"')
+def _packed_documents(_: str | None, arguments: Sequence[str]) -> str:
+    """The command that shows packed documents, whose text decode writes."""
+    # As two words each; a number of a document may be negative.
+    given = [part for word in arguments for part in (word.split("=", 1) if word.startswith(_OF_DATA) else [word])]
+    values = {flag: value for flag, value in pairwise(given) if flag in _OF_DATA and not value.startswith("--")}
+    words = [word for before, word in pairwise(["", *given]) if word not in _OF_DATA and before not in values]
+    part = [word for option in ({"--docs": "0:1"} | values).items() for word in option]
+    read = ["slmtok", "decode", next(filter(is_packed, words), "DATA"), *part, "--skip-special"]
+    return f"{shlex.join(read)} | {shlex.join(['slmtok', 'show', *words, STDIO])}"
+
+
+_OF_DATA = ("--docs", "--split")
+"""Options of decode for the documents of packed data that it reads."""
+_HABITS = text_last("slmtok show") | dict.fromkeys(_OF_DATA, _packed_documents)
+
+
+@command("show", habits=_HABITS, example='slmtok show tok.json "Once upon a time"')
 @argument("items", metavar="[TOK...] [TEXT|-]", nargs=-1, help=f"Any number of {TOKENIZER}; then the text.")
 @option("--tokenizer", "-t", "more", metavar="TOK", multiple=True, help="A further tokenizer. Repeat for several.")
 @option("--ids", is_flag=True, help="List every token with its id below.")

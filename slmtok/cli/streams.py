@@ -57,9 +57,14 @@ def kind_of_stream(stream: TextIO | None) -> str | None:
 
 
 def name_of_stdin() -> str | None:
-    """The name of the file that is stdin, as one types it in the working folder; None where the system has none."""
+    """As `name_of_stream`, of stdin."""
+    return name_of_stream(sys.stdin)
+
+
+def name_of_stream(stream: Any) -> str | None:
+    """The name of the file that a stream is, as one types it in the working folder; None where the system has none."""
     try:
-        path = os.readlink(f"/proc/self/fd/{sys.stdin.fileno()}")  # noqa: PTH115
+        path = os.readlink(f"/proc/self/fd/{stream.fileno()}")  # noqa: PTH115
     except (OSError, ValueError, AttributeError):
         return None
     beside = os.path.relpath(path) if os.path.isfile(path) else None  # noqa: PTH113

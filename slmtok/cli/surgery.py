@@ -506,6 +506,19 @@ def _content_of_ids(text: str) -> Any:
     return list(map(int, words))
 
 
+_EXPOSURE = re.compile(
+    r"(.+)\n  updates .*, with (\w+) read (once|\S+ times)\n(?:  .*\n)*?.* fewer than ([\d,]+) updates\n"
+)
+"""What `slmtok exposure` prints: the data, the split, how often it is read, and the updates that a rare id lacks."""
+
+
+def _of_exposure(path: str, data: str, split: str, times: str, below: str) -> str:
+    """The commands that write the ids of the table at `path`, which does not have all of them, and remove them."""
+    name, epochs = free_name("rare.json"), times.removesuffix(" times").replace("once", "1")
+    given = ["--split", split, "--epochs", epochs, "--below", below.replace(",", "")]
+    return f"{shlex.join(['slmtok', 'exposure', data, *given, '-o', name])} && {_with_ids(name, path)}"
+
+
 def read_id_list(path: str, fingerprint: str) -> list[int]:
     """The ids in a file, of the tokenizer with this fingerprint.
 
@@ -541,7 +554,9 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
         )
         tokenizer = next(filter(names_tokenizer, arguments_of_command()), "TOK")
         fix = f"name a file with one id a line; slmtok vocab {shlex.quote(tokenizer)} lists the ids"
-        if _TABLE.fullmatch(text):
+        if table := _EXPOSURE.match(text):
+            fix = _of_exposure(path, *table.groups())
+        elif _TABLE.fullmatch(text):
             name = free_name("prune-ids.txt")
             leading = f"grep -oE '^ *[0-9]+' {shlex.quote(path)} > {name} && {_with_ids(name, path)}"
             fix = f"where the first number of each line is the id to remove: {leading}"

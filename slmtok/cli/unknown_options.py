@@ -116,7 +116,8 @@ def _habit_alone(unknown: _Unknown) -> tuple[str, str] | None:
     """What stands for an option of another tool in this command."""
     if habit_of(unknown.context.command, unknown.name) is None:
         return None
-    return unknown.fact, _remedy(unknown.name, unknown.value, unknown.context)
+    fix = _remedy(unknown.name, unknown.value, unknown.context)
+    return (unknown.fact, fix) if fix else None
 
 
 def _files_of_glob(unknown: _Unknown) -> tuple[str, str] | None:
@@ -215,8 +216,10 @@ def _with_others(fact: str, fix: str, option: str, context: click.Context) -> tu
     if others and fact.startswith(single := f"unknown option {option!r}"):
         fact = f"unknown options: {', '.join(_unknown(context))}{fact.removeprefix(single)}"
         help = f"{context.command_path} --help"
-        # A whole command line keeps the options that it was not made for.
-        is_of_all = fix.endswith("--help") or (fix.startswith(("slm ", "slmtok ")) and not {*others} & {*fix.split()})
+        # A whole command line keeps the options that it was not made for; a habit makes it for all of its options.
+        habits = {habit_of(context.command, each) for each in (option, *others)}
+        is_made = (len(habits) == 1 and None not in habits) or not {*others} & {*fix.split()}
+        is_of_all = fix.endswith("--help") or (fix.startswith(("slm ", "slmtok ")) and is_made)
         fix = fix if is_of_all else f"for {option}, {fix}; for {', '.join(others)}, {help}"
     return fact, fix
 
@@ -411,9 +414,11 @@ def _with_value(option: str, value: str | None, context: click.Context, *, is_ex
 
 
 def use(text: str) -> str:
-    """The remedy for what stands here instead; a command alone, to be pasted."""
-    is_command = text.startswith(("printf ", "leave ")) or (
-        COMMAND_LINE.match(text) and not re.search("[,:] ", QUOTED.sub("", text))
+    """The remedy for what stands here instead; a command alone, to be pasted; "" for nothing."""
+    is_command = (
+        not text
+        or text.startswith(("printf ", "leave "))
+        or (COMMAND_LINE.match(text) and not re.search("[,:] ", QUOTED.sub("", text)))
     )
     return text if is_command else f"use {text}"
 

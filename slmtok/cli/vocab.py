@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
+from slmtok.cli.arguments import value_after, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import JSON, PLAIN_TEXT, STDIO, add_notes, check_output, names_tokenizer, writing
 from slmtok.cli.options import (
@@ -90,8 +91,23 @@ def _extra(value: str | None, arguments: Sequence[str]) -> str:
     return "" if value is None or os.path.exists(value) else _listed(value, arguments)  # noqa: PTH110
 
 
+def _any_case(value: str | None, arguments: Sequence[str]) -> str:
+    """The command with the regex of `--grep`, or the word behind the flag, for letters of any case."""
+    words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--grep=") else [word])]
+    words = [word for word in words if word not in _ANY_CASE]
+    regex = value_after(["--grep"], words)
+    if value and regex is None and not names_tokenizer(value):
+        regex, words = value, [word for word in words if word != value]
+    more = [] if regex is None else ["--grep", f"(?i){regex}"]
+    return shlex.join(["slmtok", "vocab", *without_options(words, ["--grep"]), *more])
+
+
+_ANY_CASE = ("-i", "--ignore-case")
+
+
 _HABITS: dict[str, Habit] = {
     EXTRA: _extra,
+    **dict.fromkeys(_ANY_CASE, _any_case),
     **dict.fromkeys(
         ("--limit", "--top", "--head", "--max", "--first", "-n"),
         instead("leave it out: the list is long, and slmtok vocab ... | head -n {} shows its beginning", "20"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 import itertools
 import json
@@ -18,6 +19,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from printed_fixes import fix_of
 
 import slmtok
 from slmmodel import app
@@ -616,3 +618,26 @@ def test_wrong_axes(inputs: Path, slm) -> None:
     assert "different values" in slm("ablate", "--patterns", "slm", "--patterns", "slm=.", *text, code=2).err
     assert "leave out -t" in slm("ablate", "--patterns", "slm,gpt2", "-t", inputs / "a.json", *text, code=2).err
     assert "--text CORPUS is missing" in slm("ablate", "--patterns", "slm,gpt2", code=2).err
+
+
+def test_sizes_that_the_tokenizer_cannot_be_cut_to(inputs: Path, slm) -> None:
+    text, tok = ["--text", inputs / "text.txt", "--document", "line"], inputs / "a.json"
+    n_vocab = slmtok.load(tok).n_vocab
+    ran = slm("ablate", "-t", tok, *text, "--vocabs", f"300,{n_vocab + 8}", "-o", "x", code=2)
+    extending, ablating = fix_of(ran).split(" && ")
+    larger = f"a-{n_vocab + 8}.json"
+    assert extending == f"slmtok extend {tok} {text[1]} --document line --vocab {n_vocab + 8} -o {larger}"
+    assert ablating == f"slm ablate {shlex.join(map(str, text))} --vocabs 300,{n_vocab + 8} -o x -t {larger}"
+    assert "where: --vocabs" in ran.err and not Path("x").exists()
+    assert fix_of(slm("ablate", *text, "--vocabs", "30,300", code=2)) == "--vocabs 272,300"
+    assert fix_of(slm("ablate", *text, "--vocabs", "30,40", code=2)) == "--vocabs 272,544"
+
+
+def test_a_foreign_tokenizer_is_not_cut(inputs: Path, slm) -> None:
+    Path("x.tiktoken").write_bytes(
+        b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
+    )
+    slmtok.from_tiktoken("x.tiktoken", pattern="gpt2").save("x.json")
+    text = ["--text", inputs / "text.txt", "--vocabs", "280,300"]
+    fix = fix_of(slm("ablate", "-t", "x.json", *text, code=2))
+    assert fix.partition(" # without -t x.json: ")[0] == f"slm ablate {shlex.join(map(str, text))}"

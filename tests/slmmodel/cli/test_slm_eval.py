@@ -72,6 +72,17 @@ def test_data_without_a_split_val_are_scored_as_a_whole(slm, tmp_path):
     assert "has no split 'val'" in slm("eval", "run", "--split", "val", code=1).err
 
 
+def test_a_split_that_is_none_changes_nothing_in_the_run(slm, tmp_path):
+    data = made.write_data(tmp_path / "data", {"train": [made.documents([90, 20, 40])]})
+    write_run(tmp_path / "run", data)
+    Path("run/eval").mkdir(exist_ok=True)
+    Path("new.txt").write_text("once upon")
+    os.utime("run/eval", ns=(0, 0))
+    for words in ([], ["--on", "data"], ["--on", "new.txt", "-t", "nothing.json"]):
+        slm("eval", "run", *words, "--split", "train,val", code=1)
+        assert Path("run/eval").stat().st_mtime_ns == 0
+
+
 @pytest.mark.skipif(os.name == "nt", reason="pipes have no names")
 def test_a_pipe_is_named_as_what_it_is(slm, text_run):
     os.mkfifo("pipe")

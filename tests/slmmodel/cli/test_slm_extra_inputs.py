@@ -53,9 +53,13 @@ LINES = {
     "plot run run2 a.txt": "slm plot run run2",
     "passkey a.txt run": "slm passkey run",
     # What is too many, or no file.
-    "pairs run/step run one/x.jsonl": "slm pairs run one/x.jsonl; there is no file or folder 'run/step'",
+    "pairs run/step run one/x.jsonl": "slm pairs run one/x.jsonl # there is no file or folder 'run/step'",
     "train data cpu-demo -o new": "use --preset cpu-demo",
-    "train data all -o new": "slm train data -o new; there is no file or folder 'all'",
+    "train data all -o new": "slm train data -o new # there is no file or folder 'all'",
+    # What an option of the command lists is its value.
+    "export run hf -o out": "slm export run -o out --output-format hf",
+    "export run hf": "slm export run -o hf",
+    "train data bf16 -o new": "slm train data -o new --precision bf16",
     "report --on run -o page.html": "slm report run -o page.html",
     "passkey run --samples 1e12": "--samples 10, as without it",
     "ablate data data --match vocab": "--match bytes, or --match flops, or --match params, or --match body-params"
@@ -79,7 +83,7 @@ LINES = {
     "or to train on both: slm train --set 'data.train=[a.txt,my-val.txt]' -t tok.json -o new",
     "train data/train data/val -o new": "name one that exists: there is no file or folder 'data/train', and none"
     " 'data/val'",
-    "train a.txt c.txt -t tok.json": "slm train a.txt -t tok.json; there is no file or folder 'c.txt'",
+    "train a.txt c.txt -t tok.json": "slm train a.txt -t tok.json # there is no file or folder 'c.txt'",
     # A folder of pairs.
     "pairs run one/ --by group": "slm pairs run one/x.jsonl --by group",
     "pairs run two": "cat two/*.jsonl | slm pairs run -",

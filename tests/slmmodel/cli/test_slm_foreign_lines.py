@@ -11,9 +11,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from printed_fixes import fix_of
 from slm_folder import make_folder
 
 import slmmodel
+import slmtok
 from slmmodel import app
 from slmmodel.checkpoint import RunFolder
 from slmmodel.errors import MissingInput
@@ -61,6 +63,20 @@ def test_perplexity_is_measured_by_another_command(slm, here):
         fix = slm("logprobs", *words.split(), code=2).err.partition("  fix:   ")[2]
         assert fix == "printf %s once | slm eval run --on -\n"
     assert slm("logprobs", "run", "--ppl", code=2).err.endswith("  fix:   slm eval run\n")
+
+
+def test_the_probability_of_a_token_is_a_line_of_the_list(slm, here):
+    text = here / "run"
+    ids = slmtok.load(text).encode("on")
+    for words in ("run --prompt once --target on", "--prompt once --token=on --top 5"):
+        fix = fix_of(slm("logprobs", *words.split(), code=2))
+        line, _, chosen = fix.partition(" | ")
+        assert line == "slm logprobs run --prompt once --top 0"
+        assert chosen == f"awk '$1 == {ids[0]}'" + f" # the first of {len(ids)} tokens" * (len(ids) > 1)
+    assert (
+        fix_of(slm("logprobs", "run", "once", "--target", code=2))
+        == "slm logprobs run once # lists the likeliest tokens"
+    )
 
 
 SAMPLES = {

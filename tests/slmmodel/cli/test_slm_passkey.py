@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from printed_fixes import fix_of
 
 torch = pytest.importorskip("torch")
 
@@ -416,6 +417,15 @@ def test_own_sentences(folder, slm):
 def test_wrong_options(folder, slm, options, code, says):
     assert says in slm("passkey", folder / "run", *options, code=code).err
     assert not list(Path().iterdir())
+
+
+def test_lengths_in_another_notation_become_those_that_the_run_can_have(folder, slm):
+    for given in ("64-110", "64", "64 9000", "50,9000"):
+        ran = slm("passkey", folder / "run", "--lengths", given)
+        least = re.search(r"limit: (\d+) ids without any filler", ran.err)[1]
+        fix = fix_of(ran)
+        assert fix == (f"--lengths {least}" if given in ("64-110", "64") else f"--lengths {least},256")
+    assert slm("passkey", folder / "run", *fix.split(), "--samples", 1, "--depths", "0", code=0)
 
 
 def test_lengths_are_refused_before_torch_is_loaded(folder):

@@ -428,8 +428,6 @@ def test_calls(here):
 @pytest.mark.parametrize(
     ("line", "flag", "given", "listed"),
     [
-        ("passkey run", "--lengths", "64..1K", "64,128,256,512,1024"),
-        ("passkey run", "--lengths", "96 256", "96,256"),
         ("passkey run", "--depths", "0-100", "0,50,100"),
         ("bench run --seconds 0.01", "--batch-sizes", "1-4", "1,2,4"),
         ("bench run --seconds 0.01", "--batch-sizes", "1 3", "1,3"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,7 @@ sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
 import small  # noqa: E402
 
 from slmmodel.checkpoint import RunFolder  # noqa: E402
+from slmmodel.cli import main  # noqa: E402
 from slmmodel.trainer import train  # noqa: E402
 from slmmodel.training import status  # noqa: E402
 
@@ -140,3 +143,17 @@ def test_a_name_with_control_characters_gives_sound_svg(slm, runs, tmp_path):
     shutil.copytree(runs / "a", tmp_path / name)
     slm("plot", name, "-o", "y.svg", code=0)
     assert "e\\x1b[31m.d" in "".join(ElementTree.parse("y.svg").getroot().itertext()) + Path("y.svg").read_text()
+
+
+def test_a_picture_for_stdout_is_an_output(slm, runs, monkeypatch):
+    words = ["plot", str(runs / "a"), "--against", "step"]
+    line = f"slm {shlex.join(words)} -o x.svg --force"
+    for name, fix in {"x.svg": f"{line} writes it to x.svg", "x.log": "-o NAME gives it another name"}.items():
+        Path("curves.png").unlink(missing_ok=True)
+        with Path(name).open("w") as file, monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", file)
+            patch.setattr("sys.stderr", error := io.StringIO())
+            assert main(words) == 0
+        assert error.getvalue() == f"note: the output is in curves.png, and stdout has its summary; {fix}\n"
+    slm(*shlex.split(line)[1:], code=0)
+    assert "<svg" in Path("x.svg").read_text()

@@ -181,7 +181,7 @@ CASES = {
     "train data -o r n_layer=3 +lr=0.1": (2, "slm train data -o r --set model.n_layers=3 --set optim.lr=0.1\n"),
     "train optim.lr=0.1 data -o r": (2, "fix:   slm train --set optim.lr=0.1 data -o r\n"),
     "resume run optim.lr=0.1": (2, "fix:   slm resume run --set optim.lr=0.1\n"),
-    "train data -o r nothing": (2, "fix:   slm train data -o r; there is no file or folder 'nothing'\n"),
+    "train data -o r nothing": (2, "fix:   slm train data -o r # there is no file or folder 'nothing'\n"),
     "train data -o r --model.n_layers=3": (2, "fix:   use --set model.n_layers=3\n"),
     "train data -o r --training.steps 10": (2, "fix:   use --budget steps=10\n"),
     "train data -o r --optim.lr 1 --model.n_layer 3": (

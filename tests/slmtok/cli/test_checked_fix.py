@@ -148,7 +148,7 @@ def test_a_colon_or_a_slash_is_no_part_of_a_name(slmtok, here):
 
 
 def test_a_word_that_names_no_file_is_no_further_text(slmtok, here):
-    fix = "slmtok diff tok.json tok.json --on a.txt; there is no file or folder 'all'"
+    fix = "slmtok diff tok.json tok.json --on a.txt # there is no file or folder 'all'"
     assert fix_of(slmtok("diff", "tok.json", "tok.json", "--on", "a.txt", "all")) == fix
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from printed_fixes import fix_of
 from shared_data import peer
 
 import slmtok as package
@@ -118,6 +120,29 @@ def test_losses_that_are_not_written_yet_are_scored(slmtok, scored: Path) -> Non
     assert "there is 'a.losses'" in slmtok("align", "aa.losses", "b.losses", "--on", "v.jsonl").err
     ran = slmtok("align", "run.losses", "two.losses", "--on", "v.jsonl")
     assert "slm eval RUN --on v.jsonl --losses two.losses && slmtok align run.losses two.losses " in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "align a.losses --on v.jsonl --top 3": "slmtok align a.losses b.losses --on v.jsonl --top 3",
+        "align --on v.jsonl": "slmtok align a.losses b.losses --on v.jsonl",
+        "align b.losses": "slmtok align b.losses a.losses --on TEXT",
+        "align one/a.losses --on v.jsonl": "slm eval RUN --on v.jsonl --losses b-2.losses && "
+        "slmtok align one/a.losses b-2.losses --on v.jsonl",
+        "align run --on v.jsonl": "slm eval run --on v.jsonl --losses run.losses && "
+        "slm eval RUN --on v.jsonl --losses b-2.losses && slmtok align run.losses b-2.losses --on v.jsonl",
+        "align v.jsonl --on v.jsonl": "slmtok align v.jsonl B --on v.jsonl",
+    }.items(),
+)
+def test_a_forgotten_file_of_losses_is_named_or_written(slmtok, scored: Path, line: str, fix: str) -> None:
+    _run(scored / "run")
+    (scored / "one").mkdir()
+    shutil.copy("a.losses", "one")
+    ran = slmtok(*line.split())
+    assert ran.code == 2 and " is missing: losses of " in ran.err and fix_of(ran) == fix
+    if fix.startswith("slmtok align") and "TEXT" not in fix and "B" not in fix.split():
+        assert slmtok(*fix.split()[1:]).code == 0
 
 
 def test_a_run_beside_losses_of_another_text_is_not_scored_in_vain(slmtok, scored: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shared_data import peer
 
-from slmtok.formats.export import TARGETS
+import slmtok as package
+from slmtok.formats.export import TARGETS, export
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -101,3 +103,21 @@ def test_eos_is_asked_for(slmtok: Run, tok: Path, tmp_path: Path) -> None:
         "Sequence",
         "SpecialToken",
     ]
+
+
+def test_a_size_for_an_import_is_that_of_a_slice_behind_it(slmtok: Run, tok: Path, tmp_path: Path) -> None:
+    export(package.load(tok), "hf", "hf", verify=False)
+    ran = slmtok("import", "hf/tokenizer.json", "--vocab", "300", "-o", "i.json", "--no-verify")
+    fix = ran.err.partition("fix:")[2].strip()
+    importing = "slmtok import hf/tokenizer.json -o i-whole.json --no-verify"
+    assert ran.code == 2 and fix == f"{importing} && slmtok slice i-whole.json --vocab 300 -o i.json"
+    for line in fix.split(" && "):
+        assert slmtok(*line.split()[1:]).code == 0
+    assert package.load("i.json").n_vocab == 300
+
+
+def test_a_size_for_a_foreign_tokenizer_is_refused(slmtok: Run) -> None:
+    ranks = b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
+    Path("x.tiktoken").write_bytes(ranks)
+    ran = slmtok("import", "x.tiktoken", "--pattern", "gpt2", "--vocab", "300", "-o", "i.json")
+    assert ran.code == 2 and "keeps its ids; slmtok train CORPUS --vocab 300 -o i.json" in ran.err

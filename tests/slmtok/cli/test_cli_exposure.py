@@ -65,6 +65,16 @@ def test_scaffolds_are_what_prune_keeps(slmtok, packed: Path, tmp_path: Path) ->
     assert small.decode(small.encode(text)) == text
 
 
+def test_the_printed_table_leads_to_the_list_of_the_same_ids(slmtok, packed: Path) -> None:
+    Path("rare.txt").write_bytes(slmtok("exposure", packed, "--epochs", "0.5", "--below", "30").stdout)
+    ran = slmtok("prune", packed, "--ids", "rare.txt", "-o", "small.json")
+    fix = ran.err.rpartition("fix:")[2].strip()
+    given = "--split train --epochs 0.5 --below 30 -o rare.json"
+    assert ran.code == 1
+    assert fix == f"slmtok exposure {packed} {given} && slmtok prune {packed} --ids rare.json -o small.json"
+    assert all(slmtok(*line.split()[1:]).code == 0 for line in fix.split(" && "))
+
+
 def test_an_id_beyond_the_vocabulary(packed: Path, tmp_path: Path, slmtok) -> None:
     shutil.copytree(packed, tmp_path / "bad")
     shard = next((tmp_path / "bad").glob("*.bin"))

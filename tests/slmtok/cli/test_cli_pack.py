@@ -73,6 +73,21 @@ def test_decode_refuses(slmtok, lines, tok, arguments, told):
     assert ran.code == 2 and ran.err.startswith(f"error: {told}"), ran.err
 
 
+def test_a_range_without_a_document_becomes_the_one_that_it_means(slmtok, lines, tok):
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    for docs, meant, reason in [
+        ("5:3", "3:5", "it ends before it begins"),
+        ("-2:-4", "-4:-2", "it ends before it begins"),
+        ("5-3", "3:6", "is not a range"),
+        ("2:2", "2:3", "B is not included"),
+        ("-1:-1", "-1:", "B is not included"),
+        ("900:800", "363:365", "selects no document\n"),
+    ]:
+        ran = slmtok("decode", "data", "--docs", docs)
+        assert ran.code == 2 and reason in ran.err and fix_of(ran) == f"--docs {meant}"
+        assert slmtok("decode", "data", "--docs", meant).code == 0
+
+
 def test_a_part_of_a_file_of_ids_is_refused_with_the_line_for_all_of_it(slmtok, lines, tok):
     slmtok("encode", lines, "-t", tok, "-o", "a.ids", "-q")
     fix = fix_of(slmtok("decode", "a.ids", "--split", "val", "-t", tok, "--docs", "0:1"))

@@ -150,8 +150,11 @@ def test_a_default_output_that_exists_with_stdout_in_a_file(slmtok, here: Path) 
         ran = subprocess.run(line, stdout=file, stderr=subprocess.PIPE, check=False, text=True)
     said = "  limit: without --output the output is tok.json, and stdout has its summary\n"
     assert ran.returncode == 1 and said in ran.stderr, ran.stderr
+    assert ran.stderr.endswith("  fix:   slmtok train a.txt --vocab 280 -o s.json --force\n")
+    assert slmtok(*line[3:], "-o", "s.json", "--force").code == 0
+    with Path("s.log").open("w") as file:
+        ran = subprocess.run(line, stdout=file, stderr=subprocess.PIPE, check=False, text=True)
     assert ran.stderr.endswith("  fix:   -o tok-2.json, or --force to replace it\n")
-    assert slmtok(*line[3:], "-o", "tok-2.json").code == 0
 
 
 def test_a_summary_of_several_outputs_names_each(slmtok, here: Path) -> None:

@@ -93,6 +93,8 @@ def test_words_of_a_text_to_encode(slmtok, here) -> None:
         "reproduce lock.json --vocab 280": "slmtok slice tok.json --vocab 280 -o tok-2.json",
         "reproduce tok.lock --vocab": "leave it out: the lock has the size",
         "view tok.json --vocab": "slmtok vocab tok.json",
+        "vocab tok.json -i --grep THE": "slmtok vocab tok.json --grep '(?i)THE'",
+        "vocab -i THE --sort=bytes tok.json": "slmtok vocab --sort=bytes tok.json --grep '(?i)THE'",
         "show tok.json hi --force": "slmtok show tok.json hi",
         "train src/a.txt --vocab 290 -o x.json --bos": "slmtok train src/a.txt --vocab 290 -o x.json",
     }.items(),
@@ -101,7 +103,7 @@ def test_an_option_of_another_command_becomes_a_line_of_it_or_is_left_out(slmtok
     slmtok("train", "src/a.txt", "--vocab", "290", "-o", "tok.json")
     shutil.copy("tok.lock", "lock.json")
     fact, found = error_of(slmtok, *line.split())
-    assert found == fix and fact.startswith("error: unknown option '--")
+    assert found == fix and fact.startswith("error: unknown option '-")
     if fix.startswith("slmtok "):
         ran = slmtok(*shlex.split(fix)[1:])
         assert ran.code == 0 or "cannot learn" in ran.err or "gives only" in ran.err, ran.err
@@ -153,3 +155,24 @@ def test_an_option_that_is_only_spelt_alike_is_not_the_fix(slmtok, here, line, f
     """It is another one where a word is missing, or where it does not take the value."""
     slmtok("train", "src/a.txt", "--vocab", "290", "-o", "tok.json")
     assert error_of(slmtok, *line.split())[1] == fix
+
+
+@pytest.mark.parametrize(
+    ("options", "fix"),
+    {
+        "--docs 0:1": "slmtok decode data --docs 0:1 --skip-special | slmtok show data -",
+        "--docs=-1 --ids": "slmtok decode data --docs -1 --skip-special | slmtok show data --ids -",
+        "--docs 2 --split val": "slmtok decode data --docs 2 --split val --skip-special | slmtok show data -",
+    }.items(),
+)
+def test_packed_documents_are_shown_by_way_of_decode(slmtok, here, options, fix) -> None:
+    package.train("src", vocab_size=290).save("tok.json")
+    package.pack("src", package.load("tok.json"), "data", document="line", val="tail:10%")
+    assert error_of(slmtok, "show", "data", *options.split())[1] == fix
+    decoding, showing = (shlex.split(part)[1:] for part in fix.split(" | "))
+    assert ROW[:3] in slmtok(*showing, stdin=slmtok(*decoding).stdout).out
+
+
+def test_a_habit_without_a_remedy_leaves_the_option_to_the_next_rule(slmtok, here) -> None:
+    package.train("src", vocab_size=290).save("tok.json")
+    assert error_of(slmtok, "vocab", "tok.json", "--token", "x.txt")[1] == "slmtok vocab tok.json"

@@ -224,7 +224,7 @@ def test_a_misspelt_name_is_no_output(slmtok, here: Path) -> None:
     package.load("tok.json").save("other.json")
     ran = slmtok("info", "tok.json", "other.json", "a.txt")
     assert fix_of(ran, 2) == "slmtok info tok.json && slmtok info other.json && slmtok info a.txt"
-    fix = "slmtok encode a.txt -t tok.json; there is no file or folder 'b.tx'"
+    fix = "slmtok encode a.txt -t tok.json # there is no file or folder 'b.tx'"
     assert fix_of(slmtok("encode", "a.txt", "b.tx", "-t", "tok.json"), 2) == fix
     for number in range(9):
         (here / f"{number}.txt").write_text(TEXT)
