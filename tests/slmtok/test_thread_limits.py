@@ -1,8 +1,12 @@
-"""Little address space, in which threads, copies and ids do not fit: calls end with their result or a `MemoryError`."""
+"""Little address space, in which threads, copies and ids do not fit: calls end with their result or a `MemoryError`.
+
+Stacks of threads do not depend on the environment.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -79,3 +83,15 @@ def test_a_call_ends_with_its_result_or_a_memory_error(
     outcomes: dict[tuple[str, int], str], name: str, spare: int
 ) -> None:
     assert outcomes[name, spare] in OUTCOMES
+
+
+def test_stacks_do_not_depend_on_the_environment():
+    """The standard library of Rust gives a thread the stack that this variable has: too small a one is signal 11."""
+    code = (
+        "import slmtok\ntexts = slmtok.Texts(['the cat sat on the mat'] * 99)\n"
+        r"tok = slmtok.train(texts, vocab_size=280, allow_smaller=True, threads=2, pattern=r'\p{L}+|\s+|[^\s]+')"
+        "\nprint(len(tok.encode_batch(['the cat'] * 99, threads=2)), slmtok.count(texts, threads=2).documents)"
+    )
+    env = {**os.environ, "RUST_MIN_STACK": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "99 99\n"), done.stderr

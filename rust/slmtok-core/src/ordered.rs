@@ -8,6 +8,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::interrupt::Interrupt;
+use crate::threads::builder;
 
 /// Values that arrive in any order and leave by ascending index, without gaps.
 #[derive(Debug)]
@@ -109,7 +110,7 @@ impl<T: Send + 'static, R: Send + 'static> OrderedMap<T, R> {
         let start = |_: &usize| {
             let shared = Arc::clone(&shared);
             let run = move || shared.interrupt.scope(|| shared.run(2 * threads));
-            thread::Builder::new().spawn(run).is_ok()
+            builder().spawn(run).is_ok()
         };
         // The threads that start do the work of one that does not.
         let started = (0..threads).take_while(start).count();

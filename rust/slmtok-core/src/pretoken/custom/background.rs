@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::Builder;
 
 use super::search::Searcher;
 use crate::interrupt::{self, POLL_INTERVAL};
+use crate::threads::builder;
 
 /// Matches that are handed over together; 1024 amortise the hand-over.
 const BATCH_LEN: usize = 1024;
@@ -34,7 +34,7 @@ impl BackgroundSearch {
         let (sender, batches) = sync_channel(MAX_BATCHES);
         // Without a thread the sender is dropped with the closure, after this error.
         let failure = sender.clone();
-        if let Err(error) = Builder::new().spawn(move || run(&mut searcher, &text, from, &sender)) {
+        if let Err(error) = builder().spawn(move || run(&mut searcher, &text, from, &sender)) {
             // The channel is empty, and `self` receives from it.
             let _ = failure.send(Err(format!("no thread can be started for its search: {error}")));
         }
