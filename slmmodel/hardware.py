@@ -1,11 +1,11 @@
-"""Devices by name, and a capability that torch does not expose publicly."""
+"""Devices as torch names them, and a capability that torch does not expose publicly."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from slmmodel.errors import Argument, OptionError
 from slmmodel.foreign_names import FOREIGN_VALUES
@@ -16,43 +16,6 @@ if TYPE_CHECKING:
 
 DEVICE_KINDS = ("auto", "cpu", "cuda", "mps")
 DEVICE_NAMES = "auto, cpu, cuda, cuda:N, mps"
-
-
-class Accelerator(NamedTuple):
-    """A device, from its data sheet."""
-
-    name: str
-    """as in the name that CUDA gives"""
-    flops: float
-    """dense bf16 operations per second"""
-    memory: float
-    """bytes"""
-
-
-ACCELERATORS = {
-    "h100": Accelerator("H100", 989e12, 80e9),
-    "h200": Accelerator("H200", 989e12, 141e9),
-    "b200": Accelerator("B200", 2250e12, 180e9),
-    "a100": Accelerator("A100", 312e12, 80e9),
-    "4090": Accelerator("RTX 4090", 165e12, 24e9),
-    "l4": Accelerator("L4", 121e12, 24e9),
-}
-"""By the names that `slm info --on` takes. Model FLOPs utilisation is reported for these."""
-
-
-def refuse_type_of_device(name: str) -> None:
-    """Raises `OptionError` for a device as `--device` names it, in the place of one from a data sheet."""
-    kind = name.lower().partition(":")[0]
-    if FOREIGN_VALUES["run.device"].get(kind, kind) not in DEVICE_KINDS:
-        return
-    raise OptionError(
-        f"--on plans training on a device of a known speed, and {name!r} is a type of device",
-        limit=f"DEVICE or DEVICE:N, with one of {', '.join(ACCELERATORS)}",
-        fix=f"--on {next(iter(ACCELERATORS))} or another of them, with a preset; --device of slm train, eval and "
-        "sample chooses where a model runs, and slm doctor lists the devices of this machine",
-        option="--on",
-    )
-
 
 MAX_THREADS = 1024
 """Of one process on a CPU: with 9,999 a step takes minutes, in which threads wait for each other."""
@@ -101,7 +64,10 @@ def available_devices() -> dict[str, int]:
 
 
 def device_limit() -> str:
-    """The names of devices, and which of them this machine has."""
+    """The names of devices, and which of them this machine has, where torch is loaded."""
+    if "torch" not in sys.modules:
+        # It takes seconds to load, which a name that no machine has is not worth.
+        return DEVICE_NAMES
     found = available_devices()
     here = ", ".join(f"{kind}:0 to {kind}:{count - 1}" if count > 1 else kind for kind, count in found.items())
     return f"{DEVICE_NAMES}; here {here}" + (", since torch sees no GPU" if len(found) == 1 else "")

@@ -20,7 +20,7 @@ from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.result_files import load_certificate
 from slmmodel.cli.text import Text
 from slmmodel.errors import MAX_LISTED, MissingInput, OptionError, SlmmodelError, UnknownName, suggestion
-from slmmodel.hardware import refuse_type_of_device
+from slmmodel.gpus import USUAL_UTILISATION, devices, refuse_type_of_device
 from slmmodel.run_files import origins
 from slmmodel.sizes import format_bytes, format_time
 from slmmodel.versions import package_version
@@ -200,12 +200,12 @@ def _training_cost(preset: Preset, on: str | None) -> tuple[dict[str, Any], list
     """Parameters by part, memory of training by precision, and time on devices."""
     from slmmodel.models import count
 
+    planned = None if on is None else devices(on)
     load_torch()
     from slmmodel.distributed import MAX_DDP_SHARE
     from slmmodel.training import estimate
 
     config = preset.config()
-    devices = None if on is None else estimate.devices(on)
     parts, state = estimate.parameters_by_part(config), estimate.state_bytes(config)
     flops = float(preset.tokens) * count(config).flops_per_token
     memory = {
@@ -233,15 +233,15 @@ def _training_cost(preset: Preset, on: str | None) -> tuple[dict[str, Any], list
         "memory": {"state": state, "sequence": {name: full for name, (full, _) in memory.items()}},
     }
     result["memory"]["sequence_with_checkpointing"] = {name: less for name, (_, less) in memory.items()}
-    if devices is None:
+    if planned is None:
         return result, rows
-    seconds, sharded = devices.seconds(flops), state > MAX_DDP_SHARE * devices.memory
-    fits = int((devices.memory - (state / devices.number if sharded else state)) // memory["bf16"][0])
-    how = "FSDP2 shards the state; " if sharded and devices.number > 1 else ""
+    seconds, sharded = planned.seconds(flops), state > MAX_DDP_SHARE * planned.memory
+    fits = int((planned.memory - (state / planned.number if sharded else state)) // memory["bf16"][0])
+    how = "FSDP2 shards the state; " if sharded and planned.number > 1 else ""
     found = f"{how}{fits:,} sequences in bf16 fit beside it" if fits > 0 else "the state does not fit: more devices"
-    share = f"{100 * estimate.USUAL_UTILISATION:.0f} % of the peak"
-    rows.append((f"on {on}", f"{format_time(seconds)} at {share}; of {format_bytes(devices.memory)} each, {found}"))
-    return {**result, "on": {**devices._asdict(), "seconds": seconds, "sequences": max(fits, 0)}}, rows
+    share = f"{100 * USUAL_UTILISATION:.0f} % of the peak"
+    rows.append((f"on {on}", f"{format_time(seconds)} at {share}; of {format_bytes(planned.memory)} each, {found}"))
+    return {**result, "on": {**planned._asdict(), "seconds": seconds, "sequences": max(fits, 0)}}, rows
 
 
 def _describe_run(path: str, diagram: bool) -> Outcome:

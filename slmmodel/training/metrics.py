@@ -22,7 +22,7 @@ from slmmodel.data import Cursor
 from slmmodel.errors import Unreadable
 from slmmodel.files import open_file, read_file, translated_errors, write_file
 from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular
-from slmmodel.hardware import ACCELERATORS
+from slmmodel.gpus import ACCELERATORS
 from slmmodel.run_entries import BAD
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation
 from slmmodel.sizes import format_bytes, format_clock, format_count

@@ -9,6 +9,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from slmmodel.errors import OptionError, UnknownName
+from slmmodel.gpus import devices
 from slmmodel.models import build, config_from_dict
 from slmmodel.models.presets import PRESETS
 from slmmodel.training import estimate
@@ -72,11 +73,11 @@ def test_parts_of_the_published_configuration() -> None:
 
 
 def test_devices_by_name() -> None:
-    four = estimate.devices("H100:4")
+    four = devices("H100:4")
     assert (four.number, four.flops, four.memory) == (4, 4 * 989e12, 80e9)
     assert four.seconds(4 * 989e12) == pytest.approx(2.5)
     with pytest.raises(UnknownName, match="did you mean 'h100'"):
-        estimate.devices("h10")
+        devices("h10")
     for wrong in ("h100:", "h100:0", "h100:x"):
         with pytest.raises(OptionError, match="number of devices"):
-            estimate.devices(wrong)
+            devices(wrong)
