@@ -107,6 +107,7 @@ def test_wrong_settings_are_reported_before_torch_is_loaded():
         ["--set", "run.precision=fp8"],
         ["--precision", "fp8"],
         ["--preset", "cpu-demi"],
+        ["--device", "0"],
     ]
     for code, _, err in run_without_torch([["train", str(ROOT), "-t", "tok.json", *options] for options in wrong]):
         assert code == 2 and err.startswith("error: "), err
@@ -116,6 +117,7 @@ def test_wrong_names_are_reported_before_torch_is_loaded():
     lines = [
         ["bench", "--preset", "cpu-demi"],
         ["info", "cpu-dmo"],
+        ["info", "cpu-demo", "--on", "m3-max"],
         ["sample", "none", "--prompt", "x"],
         ["eval", "none"],
         ["resume", "none"],
