@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from slmmodel.callbacks import brief_parameter
-from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, suggestion, unwritten
+from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, left_out, suggestion, unwritten
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
@@ -232,7 +232,7 @@ def _without_more(
         n_taken = len(places)
         shown = [_as_argument(f"argument {at}", given[at - 1]) for at in range(n_taken + 1, len(given) + 1)]
         call = f"{_name_of_call(function)}({', '.join(_completed(parameters, given[:n_taken], keywords))})"
-        return f"{call}, without {', '.join(shown)}"
+        return call + left_out(shown)
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     if in_order := _data_first(name, parameters, given, keywords):
         return in_order
@@ -404,7 +404,7 @@ def _as_options(
     before = {**dict(zip(named, given, strict=False)), **keywords}.get("options")
     kept = before.model_dump(exclude_unset=True) if isinstance(before, kind) else {}
     words = ", ".join(written_keywords(**{**kept, **own}))
-    return names, "; ".join([f"options={kind.__name__}({words})", *meant.without()])
+    return names, f"options={kind.__name__}({words}){meant.remark()}"
 
 
 def _is_packed(data: object) -> bool:

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
-from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
+from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, left_out, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
 from slmtok.record_texts import short_text
@@ -215,7 +215,7 @@ def wrong_call(
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
-            fix = fix or f"{example}, without {option}"
+            fix = fix or example + left_out([option])
             errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=option))
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
@@ -259,7 +259,7 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
         text = Expression(f"[{argument_text(args[0], 'text')}]")
         call = call_text("tok.encode_batch", [text], {**kept, **unknown})
         others = [each for each in taken if each not in kept]
-        return f"{call}[0]" + ".tolist()" * (name == "encode_list") + f", without {', '.join(others)}" * bool(others)
+        return f"{call}[0]" + ".tolist()" * (name == "encode_list") + left_out(others)
     if (
         owner == "Tokenizer"
         and name == "encode_batch"
@@ -300,8 +300,8 @@ def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str
     """A call for each of several arguments of one type, where a function takes one; else the call without the rest."""
     if n_taken == 1 and not keywords and len({*map(type, args)}) == 1:
         return f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
-    left_out = ", ".join(argument_text(each, f"the {type(each).__name__}") for each in args[n_taken:])
-    return f"{call_text(call, args[:n_taken], keywords)}, without {left_out}"
+    others = [argument_text(each, f"the {type(each).__name__}") for each in args[n_taken:]]
+    return call_text(call, args[:n_taken], keywords) + left_out(others)
 
 
 def _all_unknown(
@@ -322,7 +322,7 @@ def _all_unknown(
     fix = _fix_of_all(errors)
     if "bos" in options and AS_HF & {*names}:
         others = [each for each in names if each not in (*AS_HF, *BOTH_AS_HF)]
-        fix = (_as_hf(name, args, keywords) + f", without {', '.join(others)}" * bool(others),)
+        fix = (_as_hf(name, args, keywords) + left_out(others),)
     return _unknown_together(names, name, options, fix)
 
 
@@ -357,7 +357,7 @@ _LEAVE_OUT = "leave it out"
 def _fix_of_all(errors: Sequence[UnknownOption]) -> Message:
     """The fix for several unknown options, of which each error has one; those like no option are left out together."""
     fixes = {str(each.fields["option"]): each.parts["fix"] or "" for each in errors}
-    unlike = [each for each, fix in fixes.items() if fix == _LEAVE_OUT or str(fix).endswith(f", without {each}")]
+    unlike = [each for each, fix in fixes.items() if fix == _LEAVE_OUT or str(fix).endswith(left_out([each]))]
     if len(unlike) == len(fixes):
         call = str(fixes[unlike[0]])
         return "leave them out" if call == _LEAVE_OUT else call.removesuffix(unlike[0]) + ", ".join(unlike)

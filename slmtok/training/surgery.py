@@ -26,6 +26,7 @@ from slmtok.errors import (
     Setting,
     VocabularyTooSmall,
     WrongType,
+    left_out,
     value_text,
 )
 from slmtok.indexing import explains_indexing
@@ -335,7 +336,7 @@ def prune(
         raise OptionError(
             (Setting("ids"), " or ", Setting("unused_on"), " must say what to remove"),
             limit="ids alone, or unused_on with or without keep",
-            fix=(Setting("unused_on", "corpus.txt"), *kept, ", without ids" if ids is not None else ""),
+            fix=(Setting("unused_on", "corpus.txt"), *kept, left_out(["ids"] * (ids is not None))),
             option="unused_on",
         )
     pruning = Pruning(vocabulary)
@@ -459,10 +460,10 @@ def _ids_meant(ids: object, vocabulary: Vocabulary) -> Message:
     reason += ", no learned token of this vocabulary" * any(isinstance(part, (str, bytes)) for part in lacking)
     reason += "; tok.token_id gives None for bytes that are no token" * (None in lacking)
     if len(known) > _MAX_LISTED_IDS and not any(isinstance(part, (str, bytes)) for part in parts):
-        return f"ids=[id for id in ids if isinstance(id, int)], without {reason}"
+        return f"ids=[id for id in ids if isinstance(id, int)]{left_out([reason])}"
     if not known or len(known) > _MAX_LISTED_IDS:
-        return f"name ids from {FIRST_LEARNED} to {vocabulary.n_vocab - 1}, without {reason}".removesuffix(", without ")
-    return (Setting("ids", known), f", without {reason}" * bool(lacking))
+        return f"name ids from {FIRST_LEARNED} to {vocabulary.n_vocab - 1}" + f", without {reason}" * bool(lacking)
+    return (Setting("ids", known), left_out([reason] * bool(lacking)))
 
 
 def _id_of_token(token: object, vocabulary: Vocabulary) -> int | None:

@@ -301,7 +301,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
         "slmtok.train('a.txt', vocab_size=300, pattern='gpt2')",
     ),
     (lambda tok: tok.decode(5.5), errors.WrongType, "fix:   tok.encode(text) gives ids"),
-    (lambda tok: tok.encode_batch(["a"]).pad(0, "left"), errors.WrongType, "fix:   pad(0), without 'left'"),
+    (lambda tok: tok.encode_batch(["a"]).pad(0, "left"), errors.WrongType, "fix:   pad(0)  # without 'left'"),
     (lambda tok: as_tiktoken(tok).encode(5), errors.WrongType, "fix:   str(5), if it is text"),
     (lambda tok: as_tiktoken(tok).encode("a", allowed_special="al"), errors.WrongType, "allowed_special='all'"),
     (lambda tok: slmtok.slice(tok, 300, 275), errors.WrongType, "slmtok.slice(tok, 275), the ids from 0 up"),

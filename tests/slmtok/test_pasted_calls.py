@@ -717,7 +717,7 @@ def test_options_of_transformers_in_our_calls(tok: slmtok.Tokenizer) -> None:
     assert [len(row) for row in found.input_ids] == [len(tok.encode("the cat"))] * 2
     accepted = set(signature(HFTokenizer.__call__).parameters) - {"self", "text", "add_eos"}
     assert accepted == {*AS_HF, *BOTH_AS_HF}
-    with pytest.raises(UnknownOption, match=r"fix:   tok.encode_batch\(\['a'\]\), without foo$"):
+    with pytest.raises(UnknownOption, match=r"fix:   tok.encode_batch\(\['a'\]\)  # without foo$"):
         tok.encode_batch(["a"], foo=1)
 
 

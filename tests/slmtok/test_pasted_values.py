@@ -277,7 +277,7 @@ def test_what_to_prune(tok: slmtok.Tokenizer) -> None:
     assert slmtok.prune(tok, **{**options(fix), "unused_on": "a.txt"}).tokenizer.n_vocab == 275
     assert refused(lambda: slmtok.prune(tok), OptionError) == "unused_on='corpus.txt'"
     fix = refused(lambda: slmtok.prune(tok, ids=[279], keep=275), OptionError)
-    assert fix == "unused_on='corpus.txt', keep=275, without ids"
+    assert fix == "unused_on='corpus.txt', keep=275  # without ids"
 
 
 @pytest.mark.parametrize("path", ["a.counts", Path("a.counts")])
