@@ -102,8 +102,9 @@ def check_index(index: object, call: str, n: int) -> int:
         return operator.index(cast("SupportsIndex", index))
     except TypeError:
         pass
+    index = index.tolist() if hasattr(index, "tolist") else index
     meant = None if isinstance(index, (list, tuple)) else integer_meant(index)
-    fix = call.format(meant or 0)
+    fix = call.format("i") + ", for an integer i" if meant is None else call.format(meant)
     part = text_as_slice(index) if isinstance(index, str) else index
     if isinstance(part, slice) and all(type(each) in (int, type(None)) for each in (part.start, part.stop)):
         fix = f"[{call.format('i')} for i in {range(n)[part.start : part.stop]}]"

@@ -343,6 +343,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: tok.encode_files([5], "out"), errors.WrongType, "not by int"),
     (lambda tok: tok.encode_files(".", "out"), errors.Unreadable, "'.' is not a regular file"),
     (lambda tok: tok.encode_batch(["a"])[0.0], errors.WrongType, "an index is an integer, not float 0.0"),
+    (lambda tok: tok.encode_batch(["a"])[None], errors.WrongType, "fix:   ragged[i], for an integer i"),
     (lambda tok: tok.encode_batch(["a"])[::2], errors.OptionError, "with step 2"),
     (lambda tok: slmtok.Texts(5), errors.WrongType, "Texts takes many texts, not int"),
     (lambda tok: slmtok.train(b"text"), errors.WrongType, "this is one bytes"),
