@@ -19,7 +19,7 @@ from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, left_out, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
-from slmtok.record_texts import short_text
+from slmtok.record_texts import are_segments, short_text
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -401,6 +401,8 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
         return made and f"{made}{_SAVED[name]}.save({argument_text(args[2])})"
     if name == "Texts":
         return _texts_of(args)
+    if name == "encode_segments" and all(isinstance(each, str) or are_segments([each]) for each in args):
+        return call_text("tok.encode_segments", [[*args]], keywords)
     if name == "stream":
         return "stream = tok.stream(); [*map(stream.push, ids), stream.finish()]"
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):

@@ -166,3 +166,13 @@ def short_text(value: object, name: str) -> str:
         # Python refuses an integer of thousands of digits.
         return name
     return text if len(text) <= _MAX_SHOWN else name
+
+
+def are_segments(x: object) -> bool:
+    """Whether a list of texts also has segments of the module `segments`, which are no text."""
+    return isinstance(x, (list, tuple)) and any(type(each).__name__ in ("Special", "Trusted") for each in x)
+
+
+def segment_list(part: object) -> str:
+    """The list of a segment that stands in the place of one, as a caller writes it; `[part]` for other values."""
+    return short_text([part], "[part]") if are_segments([part]) else "[part]"

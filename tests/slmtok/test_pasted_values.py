@@ -397,7 +397,8 @@ def test_an_array_of_numbers_is_no_text() -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value with lists in the place of arrays."""
+    """A value with lists in the place of arrays, and ids in that of segments."""
+    value = value.ids if isinstance(value, slmtok.Segments) else value
     value = value.tolist() if hasattr(value, "tolist") else value
     return [*map(_plain, value)] if isinstance(value, list) else value
 
@@ -434,6 +435,15 @@ def _plain(value: Any) -> Any:
         ("tok.vocabulary['a']", "tok.token_to_id('a')"),
         ("tok.vocabulary[b'a']", "tok.token_id(b'a')"),
         ("tok.vocabulary[300]", "tok.token_bytes(300)"),
+        ("tok.encode(slmtok.Special('eos'))", "[2]"),
+        ("tok.encode(slmtok.Trusted('a<s>', allow={'bos'}))", "[*tok.encode('a'), 1]"),
+        ("tok.encode([slmtok.Special('bos'), 'abc'])", "tok.encode('abc', bos=True)"),
+        ("tok.encode_batch([slmtok.Special('bos'), 'abc'])", "tok.encode('abc', bos=True)"),
+        ("tok.encode_segments(slmtok.Special('bos'), 'abc')", "[1, *tok.encode('abc')]"),
+        ("tok.encode_segments('a', 'bc')", "[*tok.encode('a'), *tok.encode('bc')]"),
+        ("tok.encode_segments(slmtok.Special('bos'))", "[1]"),
+        ("tok.encode_batch([[slmtok.Special('bos'), 'd'], ['abc']])", "[tok.encode('d', bos=True), tok.encode('abc')]"),
+        ("tok.encode_batch([[slmtok.Special('bos'), 'd'], 'abc'])", "[tok.encode('d', bos=True), tok.encode('abc')]"),
         ("ragged[:, :2]", "[[20, 21], [23]]"),
         ("ragged[:, 0]", "[20, 23]"),
         ("ragged[:1, 1:]", "[[21, 22]]"),
