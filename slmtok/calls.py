@@ -16,10 +16,10 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
-from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, left_out, suggestion
+from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
-from slmtok.record_texts import are_segments, short_text
+from slmtok.record_texts import are_segments, left_out, short_text
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 

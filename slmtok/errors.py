@@ -78,12 +78,6 @@ def _of_caller(text: str, naming: Naming) -> str:
     return text.in_python if isinstance(text, ShellCommand) and naming is python_naming else text
 
 
-def left_out(names: Iterable[str]) -> str:
-    """The end of a fix whose call leaves these arguments out: a comment, with which the line can be pasted."""
-    listed = ", ".join(names)
-    return f"  # without {listed}" if listed else ""
-
-
 class _Part:
     """A part of an error: read as text, set as a `Message`."""
 

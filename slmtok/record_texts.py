@@ -133,6 +133,12 @@ def _texts_in_mapping(holder: Mapping[Any, Any], variable: str, *, brackets: boo
         if hasattr(part, "column_names"):
             return texts_in(part, variable=f"{variable}[{name!r}]", brackets=brackets)
     columns = {name: part for name, part in holder.items() if isinstance(part, (list, tuple)) and part}
+    of_texts = [name for name, column in columns.items() if isinstance(column[0], (str, bytes))]
+    if len(of_texts) > 1 and not {*LIKELY_FIELDS} & {*of_texts}:
+        # Each holds texts of its own, as those of several sources.
+        lists = f"{variable}.values()" if len(of_texts) == len(holder) else f"map({variable}.get, {of_texts})"
+        flat = f"text for texts in {lists} for text in texts"
+        return f"[{flat}]" if brackets else flat
     name = _plain_field({name: column[0] for name, column in columns.items()})
     if name is not None:
         return f"{variable}[{name!r}]"
@@ -166,6 +172,12 @@ def short_text(value: object, name: str) -> str:
         # Python refuses an integer of thousands of digits.
         return name
     return text if len(text) <= _MAX_SHOWN else name
+
+
+def left_out(names: Iterable[str]) -> str:
+    """The end of a fix whose call leaves these arguments out: a comment, with which the line can be pasted."""
+    listed = ", ".join(names)
+    return f"  # without {listed}" if listed else ""
 
 
 def are_segments(x: object) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from slmtok import atomic, schema
 from slmtok._engine import UNICODE_VERSION, Counts
-from slmtok.checks import U64
+from slmtok.checks import U64, check_path
 from slmtok.errors import CorruptFile, Message, OptionError, Setting, UnsupportedVersion
 from slmtok.file_kinds import NAMES, kind_of_file
 from slmtok.files import opened
@@ -76,7 +76,7 @@ def write_file(target: _Path, head: bytes, body: WriteBody, lineage: Iterable[st
     """Writes a file whole or not at all; gives its digest and sums. Raises what `slmtok.atomic.outputs` raises, and
     `OptionError` for the name of another kind of file.
     """
-    _check_name(os.fspath(target))
+    _check_name(check_path(target))
     with atomic.outputs(target, force=force) as (temporary,), temporary.open("wb") as file:
         state = hashlib.sha256()
 

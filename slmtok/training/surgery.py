@@ -26,13 +26,13 @@ from slmtok.errors import (
     Setting,
     VocabularyTooSmall,
     WrongType,
-    left_out,
     value_text,
 )
 from slmtok.indexing import explains_indexing
 from slmtok.option_values import size_meant
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.path_arguments import inputs_and_output
+from slmtok.record_texts import left_out
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED, SPELLING, pairs_meant
 from slmtok.token_text import SPACE

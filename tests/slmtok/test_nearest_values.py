@@ -113,3 +113,17 @@ def test_a_missing_folder_is_made_in_python(tok: slmtok.Tokenizer, folder: str) 
         tok.save(f"{folder}/tok.json")
     eval(str(pickle.loads(pickle.dumps(caught.value)).fix), {"pathlib": pathlib})
     tok.save(f"{folder}/tok.json")
+
+
+@pytest.mark.parametrize(
+    ("columns", "texts"),
+    [
+        ({"web": ["a", "b"], "books": ["c"]}, ["a", "b", "c"]),
+        ({"id": [1, 2], "web": ["a", "b"], "books": ["c"]}, ["a", "b", "c"]),
+        ({"text": ["a"], "label": ["b"]}, ["a"]),
+    ],
+)
+def test_lists_of_texts_by_source_are_all_meant(columns: Any, texts: list[str]) -> None:
+    with pytest.raises(WrongType) as caught:
+        slmtok.Texts(columns)
+    assert list(eval(str(caught.value.fix), {"slmtok": slmtok, "d": columns})) == texts
