@@ -206,7 +206,7 @@ class TextRun:
         """Python for the end of the text `prompt` that takes at most `n_ids` ids, with the special that opens it."""
         # Text that begins within a character may take some ids more when it is encoded again.
         n_kept = max(n_ids - 5, 1)
-        return f"tok = {self._opened}.tokenizer; tok.decode(tok.encode_list(prompt)[-{n_kept}:])"
+        return f"run_tok = {self._opened}.tokenizer; run_tok.decode(run_tok.encode_list(prompt)[-{n_kept}:])"
 
     def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
         """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""

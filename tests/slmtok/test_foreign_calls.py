@@ -79,9 +79,9 @@ def test_segments_among_texts_lead_to_their_call(tok):
     for call in (tok.encode, tok.encode_batch):
         with pytest.raises(WrongType) as caught:
             call(parts)
-        code = str(caught.value.fix).partition(",")[0]
-        assert code == "tok.encode_segments(parts)"
-        assert eval(code, {"tok": tok, "parts": parts}).ids[0] == 1
+        code = str(caught.value.fix)
+        assert code == "tok.encode_segments([slmtok.Special('bos'), 'the cat']).ids"
+        assert eval(code, {"tok": tok, "slmtok": slmtok}).tolist() == [1, *tok.encode_list("the cat")]
 
 
 @pytest.mark.parametrize("name", ["skip_special", "skip_special_tokens"])
