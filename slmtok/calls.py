@@ -206,7 +206,7 @@ def wrong_call(
             saving = _completed(call, positional, required, args, {**taken, place: value} if place else taken)
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {place!r}?" if place else "")
             saved = saving if place else _saved(name, args, taken, value)
-            errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option))
+            errors.append(UnknownOption(fact, limit=_options(options), fix=saved, option=option))
             break
         meant, fix = meant_option(option, value, options, given=given)
         if (option in AS_HF or option == "return_tensors") and "bos" in options and not takes_any:
@@ -216,10 +216,12 @@ def wrong_call(
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
             fix = fix or example + left_out([option])
-            errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=option))
+            errors.append(UnknownOption(fact, limit=_options(options), fix=fix, option=option))
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
     limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
+    if call == "slmtok.load" and len(args) > len(positional) and _are_paths(args):
+        return opens_one_file(args)
     if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
     is_merge = name == "merge_counts" and missing == ["out"]
@@ -237,6 +239,12 @@ def wrong_call(
     other = "give options by name" if has_others else _of_each(call, args, len(positional), keywords)
     fix = _by_position(name, args, positional, keywords) or other
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def opens_one_file(paths: Sequence[object]) -> WrongType:
+    """The error of `load` for several files."""
+    calls = ", ".join(call_text("slmtok.load", [path], {}) for path in paths)
+    return WrongType(f"load() opens one file, not {len(paths)}", limit="load(path, verify=)", fix=calls)
 
 
 _OF_PADDING = {"side": "padding_side", "length": "max_length"}
@@ -329,7 +337,11 @@ def _all_unknown(
 def _unknown_together(names: Sequence[str], name: str, options: Iterable[str], fix: Message) -> UnknownOption:
     """The error for the unknown options `names`, which have one fix."""
     fact = f"{name}() has no option{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
-    return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=names[0])
+    return UnknownOption(fact, limit=_options(options), fix=fix, option=names[0])
+
+
+def _options(names: Iterable[str]) -> str:
+    return f"options: {', '.join(names) or 'none'}"
 
 
 def unknown_options(
