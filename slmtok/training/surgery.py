@@ -24,6 +24,7 @@ from slmtok.errors import (
     OptionError,
     RequiredTooMany,
     Setting,
+    UnknownOption,
     VocabularyTooSmall,
     WrongType,
     value_text,
@@ -141,6 +142,12 @@ def extend(
     given = options
     try:
         options = build_options(TrainOptions, options, keywords)
+    except UnknownOption as error:
+        more = size_meant(keywords.get(str(error.fields["option"])))
+        if error.fields["option"] in _NEW_TOKENS and more and "vocab_size" not in keywords:
+            larger = Setting("vocab_size", vocabulary.n_vocab + more)
+            error.fix = (larger, f"  # {vocabulary.n_vocab} ids and {more} more")
+        raise
     except VocabularyTooSmall as error:
         # Below the size of any tokenizer, it is meant as the number of new ids.
         more = max(cast("int", error.fields["n_vocab"]), 1)
@@ -156,6 +163,10 @@ def extend(
     _check_kept(tokenizer, options)
     check_no_reading(replace(options, pattern=None), counts)
     return extend_counts(tokenizer, counts, options, progress)
+
+
+_NEW_TOKENS = ("new_tokens", "n_new_tokens", "num_new_tokens", "n_new", "more", "n_tokens", "num_tokens", "add")
+"""Names of other programs for the number of tokens that are added."""
 
 
 def _refuse_order(given: Sequence[object], keywords: Mapping[str, object]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok.errors import InvalidTokens, OptionError, RequiredTooMany, VocabularyTooSmall, WrongType
+from slmtok.errors import InvalidTokens, OptionError, RequiredTooMany, UnknownOption, VocabularyTooSmall, WrongType
 from slmtok.training.surgery import compare_segmentation, extend, usage
 
 KINDS = [("bpe", "rank"), ("bpe", "bytes-greatest"), ("bpe", "hf"), ("word", "rank"), ("char", "rank")]
@@ -236,6 +236,12 @@ def test_foreign_vocabularies_are_left_alone():
         slmtok.prune(foreign, ids=[300])
     with pytest.raises(InvalidTokens, match="foreign"):
         slmtok.extend(foreign, slmtok.count(slmtok.Texts(["a"]), pattern="gpt2"), vocab_size=60000)
+
+
+def test_a_number_of_new_tokens_is_added_to_the_present_ones(counts):
+    tok = slmtok.train(counts, vocab_size=400)
+    with pytest.raises(UnknownOption, match=r"fix:   vocab_size=410  # 400 ids and 10 more$"):
+        slmtok.extend(tok, counts, new_tokens=10)
 
 
 def test_tokens_to_prune_become_their_ids(counts):
