@@ -43,10 +43,20 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
             and all(isinstance(each, Tokenizer) for each in tokenizers)
         ):
             fix = "slmtok.view({str(number): tok for number, tok in enumerate(tokenizers)})"
+        fact = f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}"
+        if isinstance(tokenizers, Mapping) and tokenizers:
+            wrong = next(name for name, each in tokenizers.items() if not isinstance(each, Tokenizer))
+            fact = f"{wrong!r} is {type(tokenizers[wrong]).__name__}, not a Tokenizer"
+            fix = _opened(tokenizers, text)
         if isinstance(tokenizers, str):
             path = f"slmtok.view(slmtok.load({tokenizers!r}))"
             fix = call_text("slmtok.view", [given, tokenizers], {}) if isinstance(given, Tokenizer) else path
-        raise WrongType(f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}", fix=fix)
+        raise WrongType(fact, fix=fix)
+    if isinstance(text, Tokenizer):
+        named_each = "slmtok.view({'a': a, 'b': b})  # a and b are the two tokenizers"
+        raise WrongType(
+            "view takes several tokenizers as a dict of them", limit="view(tokenizers, text=)", fix=named_each
+        )
     if text is not None:
         _check_size(text)
         opened = Expression(f"open({text!r}, encoding='utf-8').read()")
@@ -59,6 +69,21 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     }
     title = "How tokenizers cut a text"
     return View(frame(title, asset("view.html"), scripts=("tokenizer.js", "tokens.js", "view.js"), data=data), title)
+
+
+def _opened(tokenizers: Mapping[str, object], text: object) -> str:
+    """The call of `view` with the tokenizer at each path; words where a value is neither a path nor a tokenizer."""
+    if not all(isinstance(each, (str, os.PathLike, Tokenizer)) for each in tokenizers.values()):
+        return "a dict from names to tokenizers: slmtok.load(path) opens one"
+    if sum(isinstance(each, Tokenizer) for each in tokenizers.values()) > 1:
+        each = "slmtok.load(each) if isinstance(each, str) else each"
+        return f"slmtok.view({{name: {each} for name, each in tokenizers.items()}})"
+    shown = [
+        f"{name!r}: {'tok' if isinstance(each, Tokenizer) else call_text('slmtok.load', [each], {})}"
+        for name, each in tokenizers.items()
+    ]
+    given = [] if text is None else [text]
+    return call_text("slmtok.view", [Expression(f"{{{', '.join(shown)}}}"), *given], {})
 
 
 def _check_size(text: str) -> None:
