@@ -276,6 +276,12 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     ):
         call = call_text("tok.encode", [Expression("text")], {**taken, **unknown})
         return f"[{call} for text in {argument_text(args[0], 'texts')}]" if args else None
+    if owner == "Tokenizer" and name in ("encode", "encode_list") and args and unknown.keys() <= {"prepend", "append"}:
+        call = _with_segments(args[0], {**taken, **unknown}) + ".tolist()" * (name == "encode_list")
+        return call + left_out(each for each in taken if each not in ("bos", "eos"))
+    if owner == "Tokenizer" and name == "encode_files" and args and unknown.keys() <= _OF_READING:
+        kept = {each: value for each, value in taken.items() if each not in ("paths", "out", "progress")}
+        return call_text("slmtok.pack", [args[0], Expression("tok"), free_name("data")], {**kept, **unknown})
     if name == "as_hf" and {*unknown} <= {*AS_HF, *BOTH_AS_HF}:
         made = call_text("slmtok.compat.as_hf", args if args or "tokenizer" in taken else [Expression("tok")], taken)
         return f"hf = {made}; {call_text('hf', [Expression('text')], hf_options(unknown, several=False))}"
@@ -290,6 +296,29 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     if name == "slice" and isinstance(value, int) and isinstance(size, int) and value > size:
         return f"slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size={value}); slice is up to n_vocab={size}"
     return None
+
+
+_OF_READING = frozenset(
+    ("separator", "text_key", "text_template", "format", "encoding", "max_docs", "skip_malformed", "sample")
+)
+"""Options of `pack` that say how a file is cut into documents, or read."""
+
+
+def _with_segments(text: object, around: Mapping[str, Any]) -> str:
+    """The call that encodes a text with special tokens, or further text, before and behind it."""
+    before = ["bos"] * bool(around.get("bos")) + [around[each] for each in ("prepend",) if each in around]
+    behind = [around[each] for each in ("append",) if each in around] + ["eos"] * bool(around.get("eos"))
+    parts = [*map(_beside_text, before), argument_text(text, "text"), *map(_beside_text, behind)]
+    return f"tok.encode_segments([{', '.join(parts)}]).ids"
+
+
+def _beside_text(value: object) -> str:
+    """A segment before or behind a text: a special token for an id, a role or a spelling, else the text itself."""
+    is_special = isinstance(value, int) or (isinstance(value, str) and _SPECIAL.fullmatch(value))
+    return f"slmtok.Special({value!r})" if is_special else argument_text(value, "part")
+
+
+_SPECIAL = re.compile(r"<[^<>]+>|\[[^\[\]]+\]|bos|eos|pad|unk")
 
 
 def _padded_as_hf(unknown: Mapping[str, Any], tensors: str) -> str | None:

@@ -602,7 +602,7 @@ def test_ids_are_no_path(inside: Path) -> None:
 def test_an_encoding_of_tiktoken_is_no_tokenizer(inside: Path) -> None:
     encoding = type("Encoding", (), {"name": "own"})()
     fix = fix_of(lambda: app.train("text.txt", tokenizer=encoding), slmtok.errors.WrongType)
-    assert "tok = slmtok.from_tiktoken('enc.tiktoken', " in fix
+    assert "; slmtok.from_tiktoken('enc.tiktoken', " in fix
 
 
 def test_a_sequence_of_a_data_set_is_no_pair(inside: Path) -> None:

@@ -47,6 +47,10 @@ def fix_of(call) -> str | None:
         (lambda tok: tok.encode_batch(["a"], num_threads=3), "threads=3"),
         (lambda tok: tok.decode([1], skip_special_tokens=True), "skip_special=True"),
         (lambda tok: tok.save("tok.json", overwrite=True), "force=True"),
+        (
+            lambda tok: tok.encode_files("a.txt", "ids.bin", separator="\n\n", eos=True),
+            "slmtok.pack('a.txt', tok, 'data', eos=True, separator='\\n\\n')",
+        ),
         (lambda tok: tok.save(), "tok.save('tok.json')"),
         (lambda tok: slmtok.load("a.json", "b.json"), "slmtok.load('a.json'), slmtok.load('b.json')"),
         (lambda tok: slmtok.load("a", "b", "c"), "slmtok.load('a'), slmtok.load('b'), slmtok.load('c')"),
