@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
@@ -593,6 +594,13 @@ def _of_run(call: str, option: str, value: object, is_of_app: bool, is_of_model:
     return None
 
 
+def _trained_further(model: object) -> str:
+    """What trains a model further that a call was given in the place of its preset."""
+    path = getattr(getattr(model, "run", model), "path", None)
+    run = shlex.quote(os.fspath(path)) if isinstance(path, str | os.PathLike) else "RUN"
+    return f"slm resume {run} -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew"
+
+
 def unknown_option(
     call: str, option: str, value: object, options: Iterable[str], names: Sequence[str] = ()
 ) -> WrongType:
@@ -606,6 +614,8 @@ def unknown_option(
     is_section = isinstance(value, Mapping) and any(each.startswith(f"{option}.") for each in names)
     if is_section:
         instead = f"settings={{{option!r}: {value!r}}}"
+    elif ours == "preset" and ours in known and not isinstance(value, str):
+        instead = _trained_further(value)
     elif ours in known:
         shown = os.fspath(value) if isinstance(value, os.PathLike) else value
         if option.startswith("stop"):
@@ -620,6 +630,9 @@ def unknown_option(
             fix += f", which is called as {own}{arguments}" if shown == own else f", or another function of {arguments}"
         elif ours == "budget" and "%" in fix and not _is_number(value):
             shown, fix = "N", f"{fix}, with one number for N"
+        if "%r" in fix and shown is not None and not is_literal(shown):
+            # The repr of an object is no Python that makes it.
+            fix, shown = fix.replace("%r", "%s"), option
         instead = fix % (shown,) if "%" in fix else fix.replace("CALL", _METHODS.get(call, f"run.{call}"))
         if ours == "settings" and isinstance(value, Mapping):
             instead = f"settings={value!r}"

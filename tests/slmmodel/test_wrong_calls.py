@@ -460,6 +460,11 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("app.train(open_shards('data'), tokenizer=tok)", "data='data'"),
         ("app.load('run').evaluate(ShardDataset('data', seq_len=8))", "data='data'"),
         ("slmmodel.train(open_source('data'))", "data='data'"),
+        (
+            "app.train('data', preset='cpu-demo', model=app.load('run'))",
+            "slm resume run -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew",
+        ),
+        ("slmmodel.train(dataset=open_source('data'))", "data=dataset"),
         ("app.train(slmmodel.load('run'))", "name what to train on; slm resume continues a run"),
         ("app.load(app.load('run'))", "path='run'"),
         ("app.load(3)", "path=PATH, the name of a file or folder"),
