@@ -19,7 +19,7 @@ from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
-from slmtok.record_texts import are_segments, left_out, short_text
+from slmtok.record_texts import are_segments, is_source, left_out, scalar, short_text
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -96,8 +96,7 @@ def argument_text(value: object, name: str = "corpus") -> str:
     if hasattr(value, "tolist") and hasattr(value, "__len__"):
         # The repr of an array or a tensor is no Python that makes it.
         return name
-    text = short_text(value, name)
-    return text if not text.startswith("<") else name
+    return short_text(scalar(value), name)
 
 
 def warn_caller(message: str) -> None:
@@ -642,6 +641,8 @@ def meant_option(
     has already, which are not meant.
     """
     ours, fix = foreign_option(name, value, options)
+    if isinstance(fix, tuple):
+        fix = tuple(_as_source(part, name) if isinstance(part, Setting) else part for part in fix)
     if fix:
         return (None, _given_already(ours)) if ours is not None and ours in given else (ours, fix)
     report = next((option for option in _REPORTS if option in options and option not in given), None)
@@ -658,7 +659,13 @@ def meant_option(
     if is_odd and (meant in EXAMPLES or options[meant] is not None):
         return meant, f"{meant}={EXAMPLES[meant]}" if meant in EXAMPLES else None
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
-    return meant, (Setting(meant, int(str(value)) if is_number else value),)
+    return meant, (_as_source(Setting(meant, int(str(value)) if is_number else value), name),)
+
+
+def _as_source(setting: Setting, name: str) -> Setting:
+    """A setting in a fix; a value whose repr is no Python is the variable `name`."""
+    is_shown = not setting.has_value or is_source(setting.value)
+    return setting if is_shown else Setting(setting.name, Expression(name))
 
 
 _OF_REPORTS = re.compile("progress|callback")

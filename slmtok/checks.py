@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 from slmtok.errors import InvalidText, OptionError, Setting, Unreadable, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.path_arguments import is_file_name
-from slmtok.record_texts import are_segments, map_call, segment_list, short_text, text_in, texts_in, texts_of_rows
+from slmtok.record_texts import (
+    are_segments,
+    map_call,
+    scalar,
+    segment_list,
+    short_text,
+    text_in,
+    texts_in,
+    texts_of_rows,
+)
 from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -170,17 +179,6 @@ def integer_meant(value: object) -> int | None:
 
 _COUNTED = re.compile(r"(?<=\d)\s+(tokens?|ids?|words|characters|chars|documents|docs|texts|bytes|threads|cores)\s*$")
 """What a number in a text counts."""
-
-
-def scalar(value: object) -> object:
-    """The number in a numpy scalar, or in an array or a tensor of one value; other values as they are."""
-    if not hasattr(value, "dtype") or not hasattr(value, "item"):
-        return value
-    try:
-        return cast("object", value.item())
-    except (RuntimeError, TypeError, ValueError):
-        # Several values, and tensors without values.
-        return value
 
 
 def _end_meant(value: object) -> int | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 LIKELY_FIELDS = ("text", "content", "body", "raw_content", "value")
 """Names of fields that hold the text of a record; the first one found is meant."""
@@ -163,6 +165,8 @@ _MAX_SHOWN = 60
 
 def short_text(value: object, name: str) -> str:
     """A short text, or a list of such, as a caller writes it; other values are the variable `name`."""
+    if not is_source(value):
+        return name
     parts = value if isinstance(value, (list, tuple)) else [value]
     if len(parts) > _MAX_SHOWN or any(isinstance(each, (str, bytes)) and len(each) > _MAX_SHOWN for each in parts):
         return name
@@ -172,6 +176,29 @@ def short_text(value: object, name: str) -> str:
         # Python refuses an integer of thousands of digits.
         return name
     return text if len(text) <= _MAX_SHOWN else name
+
+
+def is_source(value: object) -> bool:
+    """Whether the repr of a value is Python that makes it again."""
+    if type(value) in (list, tuple, set, frozenset):
+        return all(map(is_source, cast("Iterable[object]", value)))
+    if isinstance(value, dict):
+        return all(map(is_source, [*value, *value.values()]))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    is_segment = type(value).__name__ in ("Special", "Trusted")
+    return value is None or is_segment or isinstance(value, (str, bytes, bytearray, int, slice, range, re.Pattern))
+
+
+def scalar(value: object) -> object:
+    """The number in a numpy scalar, or in an array or a tensor of one value; other values as they are."""
+    if not hasattr(value, "dtype") or not hasattr(value, "item"):
+        return value
+    try:
+        return cast("object", value.item())
+    except (RuntimeError, TypeError, ValueError):
+        # Several values, and tensors without values.
+        return value
 
 
 def left_out(names: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ import pickle
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -51,6 +52,10 @@ def fix_of(call) -> str | None:
             lambda tok: tok.encode_files("a.txt", "ids.bin", separator="\n\n", eos=True),
             "slmtok.pack('a.txt', tok, 'data', eos=True, separator='\\n\\n')",
         ),
+        (lambda tok: slmtok.count(data=iter(["a"])), "corpus=data"),
+        (lambda tok: tok.encode(Fraction(1, 2), foo=1), "tok.encode(x)  # without foo"),
+        (lambda tok: tok.decode(np.float32(2), foo=1), "tok.decode(2.0)  # without foo"),
+        (lambda tok: tok.save({"a": object()}, foo=1), "tok.save(path)  # without foo"),
         (lambda tok: tok.save(), "tok.save('tok.json')"),
         (lambda tok: slmtok.load("a.json", "b.json"), "slmtok.load('a.json'), slmtok.load('b.json')"),
         (lambda tok: slmtok.load("a", "b", "c"), "slmtok.load('a'), slmtok.load('b'), slmtok.load('c')"),

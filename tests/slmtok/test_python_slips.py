@@ -44,7 +44,7 @@ def test_a_function_that_was_not_called_is_called_by_the_fix() -> None:
             call(gen)
     with pytest.raises(errors.WrongType, match=r"fix:   of_file\(\.\.\.\)$"):
         slmtok.count(of_file)
-    with pytest.raises(errors.WrongType, match=r"fix:   function\(\)$"):
+    with pytest.raises(errors.WrongType, match=r"fix:   call it, and give what it returns$"):
         slmtok.count(lambda: iter(STORIES))
     with pytest.raises(errors.WrongType, match=r"text 0 is function[\s\S]*fix:   slmtok\.Texts\(gen\(\)\)$"):
         slmtok.count(slmtok.Texts([gen]))
