@@ -274,16 +274,18 @@ def refuse_stream(
     meant.left_out |= {each: reason if each in known else "nothing here stands for it" for each in meant.options}
     shown = next(iter(written_keywords(prompt=prompt)), "prompt=").partition("=")[2]
     shown = shown if len(shown) <= MAX_SHOWN and shown != "prompt" else prompt_name
-    ids_run, ids, printed = "run", shown, "print([id for _, id in step])"
+    # No name of a caller: `run` may be another one.
+    ids_run, ids, printed = "opened_run", shown, "print([id for _, id in step])"
     if opening is not None:
-        ids_run, ids = "run.run", f"[{''.join(f'{id}, ' for id in opening)}*run.tokenizer.encode_list({shown})]"
+        begun = "".join(f"{id}, " for id in opening)
+        ids_run, ids = "opened_run.run", f"[{begun}*opened_run.tokenizer.encode_list({shown})]"
         printed = "print(*[stream.push(id) for _, id in step], end='', flush=True)"
     drawn = f"**slmmodel.run.special_ids({ids_run}.vocab)" + f" | {options}" * bool(options)
     arguments = [f"{ids_run}.model", f"[{ids}]", f"slmmodel.sampling.SamplingOptions({drawn})"]
     steps = f"slmmodel.generation.Generation({', '.join([*arguments, *written_keywords(**of_steps)])})"
     made = [
-        f"import slmmodel; run = {opened}",
-        *["stream = run.tokenizer.stream()"] * (opening is not None),
+        f"import slmmodel; opened_run = {opened}",
+        *["stream = opened_run.tokenizer.stream()"] * (opening is not None),
         f"steps = {steps}",
     ]
     fix = "; ".join([*made, f"[{printed} for step in steps]"]) + meant.remark()
