@@ -594,6 +594,12 @@ def _of_run(call: str, option: str, value: object, is_of_app: bool, is_of_model:
     return None
 
 
+def _filled(fix: str, value: object, name: str) -> str:
+    """A fix with its value; one whose repr is no Python that makes it is the variable `name`."""
+    is_object = "%r" in fix and value is not None and not is_literal(value)
+    return fix.replace("%r", "%s") % name if is_object else fix % (value,)
+
+
 def _trained_further(model: object) -> str:
     """What trains a model further that a call was given in the place of its preset."""
     path = getattr(getattr(model, "run", model), "path", None)
@@ -630,10 +636,7 @@ def unknown_option(
             fix += f", which is called as {own}{arguments}" if shown == own else f", or another function of {arguments}"
         elif ours == "budget" and "%" in fix and not _is_number(value):
             shown, fix = "N", f"{fix}, with one number for N"
-        if "%r" in fix and shown is not None and not is_literal(shown):
-            # The repr of an object is no Python that makes it.
-            fix, shown = fix.replace("%r", "%s"), option
-        instead = fix % (shown,) if "%" in fix else fix.replace("CALL", _METHODS.get(call, f"run.{call}"))
+        instead = _filled(fix, shown, option) if "%" in fix else fix.replace("CALL", _METHODS.get(call, f"run.{call}"))
         if ours == "settings" and isinstance(value, Mapping):
             instead = f"settings={value!r}"
     else:

@@ -219,8 +219,6 @@ def wrong_call(
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
     limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
-    if call == "slmtok.load" and len(args) > len(positional) and _are_paths(args):
-        return opens_one_file(args)
     if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
     is_merge = name == "merge_counts" and missing == ["out"]
@@ -443,6 +441,8 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
         return _texts_of(args)
     if name == "encode_segments" and all(isinstance(each, str) or are_segments([each]) for each in args):
         return call_text("tok.encode_segments", [[*args]], keywords)
+    if [*positional] == ["path", "verify"] and _are_paths(args):
+        return opens_one_file(args).fix
     if name == "stream":
         return "stream = tok.stream(); [*map(stream.push, ids), stream.finish()]"
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
