@@ -197,17 +197,15 @@ class TextRun:
         nats = self.run.score(ids)
         return float(nats.sum() / math.log(2) / len(text.encode()))
 
-    def evaluate(self, data: Data | None = None, **scoring: Any) -> Scores:
+    def evaluate(self, data: Data | None = None, split: str | None = None, **scoring: Any) -> Scores:
         """Scores every byte of `data`, of packed data their validation documents: `.bpb_total`, `.bpb_content`.
 
         data: by default the validation documents of training. scoring: options of `Run.evaluate`; a text has one split.
         """
         if not scoring.keys() <= signature(type(self.run).evaluate).parameters.keys():
             # An unknown option is refused before the documents are read.
-            self.run.evaluate(data, **scoring)  # type: ignore[arg-type]
+            self.run.evaluate(data, split, **scoring)  # type: ignore[arg-type]
         from slmtok.path_arguments import free_name
-
-        split = scoring.pop("split", None)
 
         def packed(option: Setting) -> str:
             """A text takes no options of reading; packed data were read with them."""
@@ -222,7 +220,7 @@ class TextRun:
         """Python for the end of the text `prompt` that takes at most `n_ids` ids, with the special that opens it."""
         # Text that begins within a character may take some ids more when it is encoded again.
         n_kept = max(n_ids - 5, 1)
-        return f"tok = {self._opened}.tokenizer; tok.decode(tok.encode_list(prompt)[-{n_kept}:])"
+        return f"run_tok = {self._opened}.tokenizer; run_tok.decode(run_tok.encode_list(prompt)[-{n_kept}:])"
 
     def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
         """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
@@ -12,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from slmmodel.callbacks import brief_parameter
-from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, suggestion, unwritten
+from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, left_out, suggestion, unwritten
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
@@ -232,7 +233,7 @@ def _without_more(
         n_taken = len(places)
         shown = [_as_argument(f"argument {at}", given[at - 1]) for at in range(n_taken + 1, len(given) + 1)]
         call = f"{_name_of_call(function)}({', '.join(_completed(parameters, given[:n_taken], keywords))})"
-        return f"{call}, without {', '.join(shown)}"
+        return call + left_out(shown)
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     if in_order := _data_first(name, parameters, given, keywords):
         return in_order
@@ -404,7 +405,7 @@ def _as_options(
     before = {**dict(zip(named, given, strict=False)), **keywords}.get("options")
     kept = before.model_dump(exclude_unset=True) if isinstance(before, kind) else {}
     words = ", ".join(written_keywords(**{**kept, **own}))
-    return names, "; ".join([f"options={kind.__name__}({words})", *meant.without()])
+    return names, f"options={kind.__name__}({words}){meant.remark()}"
 
 
 def _is_packed(data: object) -> bool:
@@ -593,6 +594,19 @@ def _of_run(call: str, option: str, value: object, is_of_app: bool, is_of_model:
     return None
 
 
+def _filled(fix: str, value: object, name: str) -> str:
+    """A fix with its value; one whose repr is no Python that makes it is the variable `name`."""
+    is_object = "%r" in fix and value is not None and not is_literal(value)
+    return fix.replace("%r", "%s") % name if is_object else fix % (value,)
+
+
+def _trained_further(model: object) -> str:
+    """What trains a model further that a call was given in the place of its preset."""
+    path = getattr(getattr(model, "run", model), "path", None)
+    run = shlex.quote(os.fspath(path)) if isinstance(path, str | os.PathLike) else "RUN"
+    return f"slm resume {run} -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew"
+
+
 def unknown_option(
     call: str, option: str, value: object, options: Iterable[str], names: Sequence[str] = ()
 ) -> WrongType:
@@ -606,6 +620,8 @@ def unknown_option(
     is_section = isinstance(value, Mapping) and any(each.startswith(f"{option}.") for each in names)
     if is_section:
         instead = f"settings={{{option!r}: {value!r}}}"
+    elif ours == "preset" and ours in known and not isinstance(value, str):
+        instead = _trained_further(value)
     elif ours in known:
         shown = os.fspath(value) if isinstance(value, os.PathLike) else value
         if option.startswith("stop"):
@@ -620,7 +636,7 @@ def unknown_option(
             fix += f", which is called as {own}{arguments}" if shown == own else f", or another function of {arguments}"
         elif ours == "budget" and "%" in fix and not _is_number(value):
             shown, fix = "N", f"{fix}, with one number for N"
-        instead = fix % (shown,) if "%" in fix else fix.replace("CALL", _METHODS.get(call, f"run.{call}"))
+        instead = _filled(fix, shown, option) if "%" in fix else fix.replace("CALL", _METHODS.get(call, f"run.{call}"))
         if ours == "settings" and isinstance(value, Mapping):
             instead = f"settings={value!r}"
     else:

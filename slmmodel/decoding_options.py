@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from slmmodel.calls import MAX_SHOWN, STREAMS, is_literal, unknown_option, written_fields, written_keywords
 from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
-from slmmodel.errors import Argument, OptionError, UnknownName, WrongType, first_fault, unknown_name
+from slmmodel.errors import Argument, OptionError, UnknownName, WrongType, first_fault, left_out, unknown_name
 from slmmodel.foreign_decoding import DRAWING, HABITS, Decoding, as_own_decoding
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _unknown(name: str, values: Mapping[str, Any], kind: type[SamplingOptions]) 
         words = ", ".join(written_keywords(**meant.options))
         of_run = not meant.options.keys() <= kind.model_fields.keys()
         call = f"run.generate(ids, {words})" if of_run else f"{kind.__name__}({words})"
-        error.fix = "; ".join([call, *meant.without()])
+        error.fix = call + meant.remark()
     elif name == "max_new_tokens":
         error.fact = f"max_new_tokens is an argument of generate(), and no field of {kind.__name__}"
         error.fix = f"run.generate(ids, {', '.join(written_keywords(**values))})"
@@ -226,7 +226,8 @@ def check_method(options: object, method: str) -> None:
         given = {name: value for name, value in options if name in options.model_fields_set}
     idle = [name for name in DRAWING if name in given and method in ("beam", "contrastive")]
     words = written_keywords(**{**{name: value for name, value in given.items() if name not in idle}, method: example})
-    fix = f"DecodingOptions({', '.join(words)})" + f", without {', '.join(idle)}: {method} draws nothing" * bool(idle)
+    reason = f": {method} draws nothing" * bool(idle)
+    fix = f"DecodingOptions({', '.join(words)}){left_out(idle)}{reason}"
     raise WrongType(f"options is a {type(options).__name__}, not DecodingOptions", fix=fix)
 
 
@@ -278,23 +279,21 @@ def refuse_stream(
     meant.left_out |= {each: reason if each in known else "nothing here stands for it" for each in meant.options}
     shown = next(iter(written_keywords(prompt=prompt)), "prompt=").partition("=")[2]
     shown = shown if len(shown) <= MAX_SHOWN and shown != "prompt" else prompt_name
-    ids_run, ids, printed = "run", shown, "print([id for _, id in step])"
+    # No name of a caller: `run` may be another one.
+    ids_run, ids, printed = "opened_run", shown, "print([id for _, id in step])"
     if opening is not None:
-        ids_run, ids = "run.run", f"[{''.join(f'{id}, ' for id in opening)}*run.tokenizer.encode_list({shown})]"
+        begun = "".join(f"{id}, " for id in opening)
+        ids_run, ids = "opened_run.run", f"[{begun}*opened_run.tokenizer.encode_list({shown})]"
         printed = "print(*[stream.push(id) for _, id in step], end='', flush=True)"
     drawn = f"**slmmodel.run.special_ids({ids_run}.vocab)" + f" | {options}" * bool(options)
     arguments = [f"{ids_run}.model", f"[{ids}]", f"slmmodel.sampling.SamplingOptions({drawn})"]
     steps = f"slmmodel.generation.Generation({', '.join([*arguments, *written_keywords(**of_steps)])})"
     made = [
-        f"import slmmodel; run = {opened}",
-        *["stream = run.tokenizer.stream()"] * (opening is not None),
+        f"import slmmodel; opened_run = {opened}",
+        *["stream = opened_run.tokenizer.stream()"] * (opening is not None),
         f"steps = {steps}",
     ]
-    fix = (
-        "; ".join([*made, f"[{printed} for step in steps]"])
-        + "  # " * bool(meant.left_out)
-        + "; ".join(meant.without())
-    )
+    fix = "; ".join([*made, f"[{printed} for step in steps]"]) + meant.remark()
     raise WrongType(f"generate() has no option {name!r}", limit="it returns when all is generated", fix=fix)
 
 
@@ -337,7 +336,7 @@ def check_options(
     if len(prose) == len(wrong):
         error.fix = "; ".join(prose)
     elif not is_alone or meant.n > 1:
-        error.fix = "; ".join([_one_call(name, prompt, meant, opened), *prose])
+        error.fix = _one_call(name, prompt, meant, opened, prose)
     elif {*wrong} <= {*HABITS}:
         changed = {option: value for option, value in meant.options.items() if option not in ours}
         reason = next(iter(meant.left_out.values()), "")
@@ -356,8 +355,8 @@ _ASSISTANT = ("assistant",)
 """A run, which is not compared."""
 
 
-def _one_call(name: str, prompt: object, meant: Decoding, opened: str | None) -> str:
-    """The call of `generate` with options in our words, and which options it leaves out, with the reason."""
+def _one_call(name: str, prompt: object, meant: Decoding, opened: str | None, prose: Sequence[str]) -> str:
+    """The call of `generate` with options in our words; its comment has those left out, with the reason, and prose."""
     shown = next(iter(written_keywords(prompt=prompt)), "prompt=").partition("=")[2]
     shown = shown if len(shown) <= MAX_SHOWN and shown != "prompt" else name
     options = dict(meant.options)
@@ -369,7 +368,7 @@ def _one_call(name: str, prompt: object, meant: Decoding, opened: str | None) ->
         call = for_each(opened, call, f"seed in range({seeds})")
     else:
         call = f"{opened or 'run'}{call}"
-    return "; ".join([call, *meant.without(), *["max_new_tokens does not count the prompt"] * meant.had_prompt])
+    return call + meant.remark(*["max_new_tokens does not count the prompt"] * meant.had_prompt, *prose)
 
 
 def for_each(opened: str | None, call: str, loop: str) -> str:

@@ -52,6 +52,12 @@ def python_naming(argument: Argument) -> str:
     return f"{argument.name}={argument.value!r}"
 
 
+def left_out(names: Iterable[str]) -> str:
+    """The end of a fix whose call leaves these arguments out: a comment, with which the line can be pasted."""
+    listed = ", ".join(names)
+    return f"  # without {listed}" if listed else ""
+
+
 class SlmmodelError(Exception):
     """Base of all errors of this package; `fields` holds the values in its text."""
 

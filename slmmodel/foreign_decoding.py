@@ -54,12 +54,13 @@ class Decoding:
     written: dict[str, str] = field(default_factory=dict)
     """of our options, the names that the call had"""
 
-    def without(self) -> list[str]:
-        """The options that a call in our words leaves out, by the reason."""
+    def remark(self, *more: str) -> str:
+        """The comment behind a call in our words: the options that it leaves out, by the reason, and further facts."""
         reasons: dict[str, list[str]] = {}
         for name, reason in self.left_out.items():
             reasons.setdefault(reason, []).append(name)
-        return [f"without {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+        facts = [*(f"without {', '.join(names)}: {reason}" for reason, names in reasons.items()), *more]
+        return f"  # {'; '.join(facts)}" if facts else ""
 
     def leave_out(self, names: tuple[str, ...], reason: str) -> None:
         """Removes those of the options that are given."""

@@ -164,7 +164,7 @@ CALLS_ELSEWHERE = {
     "compare": "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes",
     "ablate": "slm ablate in a shell, of which slmmodel.app.load_ablation(path) opens the result",
     **dict.fromkeys(("export", "save", "save_pretrained", "push_to_hub"), "slm export RUN -o NEW in a shell"),
-    **dict.fromkeys(("branch", "finetune", "resume"), "slm resume RUN in a shell"),
+    **dict.fromkeys(("branch", "finetune", "resume"), "slm resume RUN in a shell, with another budget also -o NEW"),
     "plot": "slm plot RUN -o curves.svg in a shell",
     "config": "slm config in a shell",
     "report": "slm report RUN -o report.html in a shell",

@@ -133,7 +133,7 @@ _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(
         ("plot", "history", "losses", "metrics", "log_history"), "slm plot {shell} -o curves.svg in a shell"
     ),
-    **dict.fromkeys(("fit", "resume", "finetune"), "slm resume {shell} in a shell"),
+    **dict.fromkeys(("fit", "resume", "finetune"), "slm resume {shell} in a shell, with another budget also -o NEW"),
     **dict.fromkeys(
         ("loss", "val_loss", "bpb", "val_bpb", "bits_per_byte"),
         "run.result, the totals of training with loss and val_bpb; run.evaluate().bpb_total scores documents",

@@ -19,7 +19,7 @@ from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
-from slmtok.record_texts import short_text
+from slmtok.record_texts import are_segments, is_source, left_out, scalar, short_text
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -96,8 +96,7 @@ def argument_text(value: object, name: str = "corpus") -> str:
     if hasattr(value, "tolist") and hasattr(value, "__len__"):
         # The repr of an array or a tensor is no Python that makes it.
         return name
-    text = short_text(value, name)
-    return text if not text.startswith("<") else name
+    return short_text(scalar(value), name)
 
 
 def warn_caller(message: str) -> None:
@@ -206,7 +205,7 @@ def wrong_call(
             saving = _completed(call, positional, required, args, {**taken, place: value} if place else taken)
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {place!r}?" if place else "")
             saved = saving if place else _saved(name, saving, value if _are_paths([value]) else "")
-            errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option))
+            errors.append(UnknownOption(fact, limit=_options(options), fix=saved, option=option))
             break
         meant, fix = meant_option(option, value, options, given=given)
         if (option in AS_HF or option == "return_tensors") and "bos" in options and not takes_any:
@@ -215,8 +214,8 @@ def wrong_call(
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
-            fix = fix or f"{example}, without {option}"
-            errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=option))
+            fix = fix or example + left_out([option])
+            errors.append(UnknownOption(fact, limit=_options(options), fix=fix, option=option))
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
     limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
@@ -239,6 +238,12 @@ def wrong_call(
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
 
 
+def opens_one_file(paths: Sequence[object]) -> WrongType:
+    """The error of `load` for several files."""
+    calls = ", ".join(call_text("slmtok.load", [path], {}) for path in paths)
+    return WrongType(f"load() opens one file, not {len(paths)}", limit="load(path, verify=)", fix=calls)
+
+
 _OF_PADDING = {"side": "padding_side", "length": "max_length"}
 """Names that options of `pad` of transformers have elsewhere."""
 _OF_ENCODINGS = {
@@ -259,7 +264,7 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
         text = Expression(f"[{argument_text(args[0], 'text')}]")
         call = call_text("tok.encode_batch", [text], {**kept, **unknown})
         others = [each for each in taken if each not in kept]
-        return f"{call}[0]" + ".tolist()" * (name == "encode_list") + f", without {', '.join(others)}" * bool(others)
+        return f"{call}[0]" + ".tolist()" * (name == "encode_list") + left_out(others)
     if (
         owner == "Tokenizer"
         and name == "encode_batch"
@@ -268,6 +273,12 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     ):
         call = call_text("tok.encode", [Expression("text")], {**taken, **unknown})
         return f"[{call} for text in {argument_text(args[0], 'texts')}]" if args else None
+    if owner == "Tokenizer" and name in ("encode", "encode_list") and args and unknown.keys() <= {"prepend", "append"}:
+        call = _with_segments(args[0], {**taken, **unknown}) + ".tolist()" * (name == "encode_list")
+        return call + left_out(each for each in taken if each not in ("bos", "eos"))
+    if owner == "Tokenizer" and name == "encode_files" and args and unknown.keys() <= _OF_READING:
+        kept = {each: value for each, value in taken.items() if each not in ("paths", "out", "progress")}
+        return call_text("slmtok.pack", [args[0], Expression("tok"), free_name("data")], {**kept, **unknown})
     if name == "as_hf" and {*unknown} <= {*AS_HF, *BOTH_AS_HF}:
         made = call_text("slmtok.compat.as_hf", args if args or "tokenizer" in taken else [Expression("tok")], taken)
         return f"hf = {made}; {call_text('hf', [Expression('text')], hf_options(unknown, several=False))}"
@@ -282,6 +293,29 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     if name == "slice" and isinstance(value, int) and isinstance(size, int) and value > size:
         return f"slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size={value}); slice is up to n_vocab={size}"
     return None
+
+
+_OF_READING = frozenset(
+    ("separator", "text_key", "text_template", "format", "encoding", "max_docs", "skip_malformed", "sample")
+)
+"""Options of `pack` that say how a file is cut into documents, or read."""
+
+
+def _with_segments(text: object, around: Mapping[str, Any]) -> str:
+    """The call that encodes a text with special tokens, or further text, before and behind it."""
+    before = ["bos"] * bool(around.get("bos")) + [around[each] for each in ("prepend",) if each in around]
+    behind = [around[each] for each in ("append",) if each in around] + ["eos"] * bool(around.get("eos"))
+    parts = [*map(_beside_text, before), argument_text(text, "text"), *map(_beside_text, behind)]
+    return f"tok.encode_segments([{', '.join(parts)}]).ids"
+
+
+def _beside_text(value: object) -> str:
+    """A segment before or behind a text: a special token for an id, a role or a spelling, else the text itself."""
+    is_special = isinstance(value, int) or (isinstance(value, str) and _SPECIAL.fullmatch(value))
+    return f"slmtok.Special({value!r})" if is_special else argument_text(value, "part")
+
+
+_SPECIAL = re.compile(r"<[^<>]+>|\[[^\[\]]+\]|bos|eos|pad|unk")
 
 
 def _padded_as_hf(unknown: Mapping[str, Any], tensors: str) -> str | None:
@@ -300,8 +334,8 @@ def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str
     """A call for each of several arguments of one type, where a function takes one; else the call without the rest."""
     if n_taken == 1 and not keywords and len({*map(type, args)}) == 1:
         return f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
-    left_out = ", ".join(argument_text(each, f"the {type(each).__name__}") for each in args[n_taken:])
-    return f"{call_text(call, args[:n_taken], keywords)}, without {left_out}"
+    others = [argument_text(each, f"the {type(each).__name__}") for each in args[n_taken:]]
+    return call_text(call, args[:n_taken], keywords) + left_out(others)
 
 
 def _all_unknown(
@@ -322,14 +356,18 @@ def _all_unknown(
     fix = _fix_of_all(errors)
     if "bos" in options and AS_HF & {*names}:
         others = [each for each in names if each not in (*AS_HF, *BOTH_AS_HF)]
-        fix = (_as_hf(name, args, keywords) + f", without {', '.join(others)}" * bool(others),)
+        fix = (_as_hf(name, args, keywords) + left_out(others),)
     return _unknown_together(names, name, options, fix)
 
 
 def _unknown_together(names: Sequence[str], name: str, options: Iterable[str], fix: Message) -> UnknownOption:
     """The error for the unknown options `names`, which have one fix."""
     fact = f"{name}() has no option{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
-    return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix, option=names[0])
+    return UnknownOption(fact, limit=_options(options), fix=fix, option=names[0])
+
+
+def _options(names: Iterable[str]) -> str:
+    return f"options: {', '.join(names) or 'none'}"
 
 
 def unknown_options(
@@ -357,7 +395,7 @@ _LEAVE_OUT = "leave it out"
 def _fix_of_all(errors: Sequence[UnknownOption]) -> Message:
     """The fix for several unknown options, of which each error has one; those like no option are left out together."""
     fixes = {str(each.fields["option"]): each.parts["fix"] or "" for each in errors}
-    unlike = [each for each, fix in fixes.items() if fix == _LEAVE_OUT or str(fix).endswith(f", without {each}")]
+    unlike = [each for each, fix in fixes.items() if fix == _LEAVE_OUT or str(fix).endswith(left_out([each]))]
     if len(unlike) == len(fixes):
         call = str(fixes[unlike[0]])
         return "leave them out" if call == _LEAVE_OUT else call.removesuffix(unlike[0]) + ", ".join(unlike)
@@ -401,6 +439,10 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
         return made and f"{made}{_SAVED[name]}.save({argument_text(args[2])})"
     if name == "Texts":
         return _texts_of(args)
+    if name == "encode_segments" and all(isinstance(each, str) or are_segments([each]) for each in args):
+        return call_text("tok.encode_segments", [[*args]], keywords)
+    if [*positional] == ["path", "verify"] and _are_paths(args):
+        return opens_one_file(args).fix
     if name == "stream":
         return "stream = tok.stream(); [*map(stream.push, ids), stream.finish()]"
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
@@ -600,6 +642,8 @@ def meant_option(
     has already, which are not meant.
     """
     ours, fix = foreign_option(name, value, options)
+    if isinstance(fix, tuple):
+        fix = tuple(_as_source(part, name) if isinstance(part, Setting) else part for part in fix)
     if fix:
         return (None, _given_already(ours)) if ours is not None and ours in given else (ours, fix)
     report = next((option for option in _REPORTS if option in options and option not in given), None)
@@ -620,7 +664,13 @@ def meant_option(
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
     if refusal is not None and refusal.fields.get("option") == meant and not is_number:
         return meant, refusal.parts["fix"]
-    return meant, (Setting(meant, int(str(value)) if is_number else value),)
+    return meant, (_as_source(Setting(meant, int(str(value)) if is_number else value), name),)
+
+
+def _as_source(setting: Setting, name: str) -> Setting:
+    """A setting in a fix; a value whose repr is no Python is the variable `name`."""
+    is_shown = not setting.has_value or is_source(setting.value)
+    return setting if is_shown else Setting(setting.name, Expression(name))
 
 
 _OF_REPORTS = re.compile("progress|callback")

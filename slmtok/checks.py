@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 from slmtok.errors import InvalidText, Message, OptionError, Setting, Unreadable, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.path_arguments import is_file_name
-from slmtok.record_texts import map_call, short_text, text_in, texts_in, texts_of_rows
+from slmtok.record_texts import (
+    are_segments,
+    map_call,
+    scalar,
+    segment_list,
+    short_text,
+    text_in,
+    texts_in,
+    texts_of_rows,
+)
 from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -102,8 +111,9 @@ def check_index(index: object, call: str, n: int) -> int:
         return operator.index(cast("SupportsIndex", index))
     except TypeError:
         pass
+    index = index.tolist() if hasattr(index, "tolist") else index
     meant = None if isinstance(index, (list, tuple)) else integer_meant(index)
-    fix = call.format(meant or 0)
+    fix = call.format("i") + ", for an integer i" if meant is None else call.format(meant)
     part = text_as_slice(index) if isinstance(index, str) else index
     if isinstance(part, slice) and all(type(each) in (int, type(None)) for each in (part.start, part.stop)):
         fix = f"[{call.format('i')} for i in {range(n)[part.start : part.stop]}]"
@@ -171,17 +181,6 @@ _COUNTED = re.compile(r"(?<=\d)\s+(tokens?|ids?|words|characters|chars|documents
 """What a number in a text counts."""
 
 
-def scalar(value: object) -> object:
-    """The number in a numpy scalar, or in an array or a tensor of one value; other values as they are."""
-    if not hasattr(value, "dtype") or not hasattr(value, "item"):
-        return value
-    try:
-        return cast("object", value.item())
-    except (RuntimeError, TypeError, ValueError):
-        # Several values, and tensors without values.
-        return value
-
-
 def _end_meant(value: object) -> int | None:
     """The number that a range from 0 up stands for, also as a slice or as a text such as `0:280` and `[:280]`."""
     if isinstance(value, str):
@@ -219,7 +218,7 @@ def check_text(x: object) -> Text:
         raise WrongType(f"{str(x)!r} is a path, not text", fix="read the file, or tok.encode_files([path], out)")
     if isinstance(x, (list, tuple)):
         if are_segments(x):
-            raise not_one_text(x, "tok.encode_segments(parts), for text and specials together")
+            raise not_one_text(x, f"tok.encode_segments({short_text(x, 'parts')}).ids")
         raise not_one_text(x, f"tok.decode({short_text(x, 'ids')})" if are_ids(x) else _batch_call(x))
     held = x.tolist() if hasattr(x, "tolist") else None
     if are_texts(held):
@@ -227,7 +226,9 @@ def check_text(x: object) -> Text:
     found = _buffer(x)
     if found is None:
         refuse_table(x)
-        fix = "tok.decode(ids)" if are_ids(x) else _call_of_many(x) or "tok.encode('some text')"
+        fix = "tok.decode(ids)" if are_ids(x) else _call_of_many(x) or "tok.encode(text), for the text as a str"
+        if are_segments([x]):
+            fix = f"tok.encode_segments({segment_list(x)}).ids"
         if type(x) in (int, float) and not is_missing(x):
             digits = short_text(x, "x")
             whole = f" for its digits, or tok.decode([{digits}]) for an id" * isinstance(x, int)
@@ -367,6 +368,11 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
         return "tok.encode_files(paths, out)"
     if held := texts_in(xs, first=text, brackets=True):
         return f"tok.{call}({held})"
+    if isinstance(xs, (list, tuple)) and any(map(are_segments, xs)):
+        rows = short_text(xs, "rows")
+        if all(isinstance(row, (list, tuple)) for row in xs):
+            return f"[tok.encode_segments(row).ids for row in {rows}]"
+        return f"[tok.encode_segments(row if isinstance(row, (list, tuple)) else [row]).ids for row in {rows}]"
     if are_ids(xs):
         return "tok.decode(ids)"
     if are_ids(text):
@@ -375,20 +381,15 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
     words = [*row] if isinstance(row, (list, tuple)) else []
     if words and all(isinstance(each, str) and not any(map(str.isspace, each)) for each in words):
         return f"tok.{call}([' '.join(words) for words in rows])"
-    if rows := texts_of_rows(text):
-        return f"tok.{call}([{rows}])"
+    if in_rows := texts_of_rows(text):
+        return f"tok.{call}([{in_rows}])"
     if isinstance(text, Mapping):
         return f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
     if is_missing(text):
         return f"tok.{call}({ALL_TEXTS})"
     if are_segments(xs):
-        return "tok.encode_segments(parts), for the list of both"
+        return f"tok.encode_segments({short_text(xs, 'parts')}).ids"
     return f"tok.{call}(arr.to_pylist())" if hasattr(text, "as_py") else "leave it out, or str(it)"
-
-
-def are_segments(x: object) -> bool:
-    """Whether a list of texts also has segments of the module `segments`, which are no text."""
-    return isinstance(x, (list, tuple)) and any(type(each).__name__ in ("Special", "Trusted") for each in x)
 
 
 def are_ids(x: object) -> bool:

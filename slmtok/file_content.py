@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
+import shlex
 from typing import NamedTuple
 
 from slmtok.errors import Setting
+from slmtok.path_arguments import free_name
 
 HEAD_BYTES = 512
 
@@ -149,6 +152,22 @@ def _text_of(head: bytes, encoding: str) -> str | None:
     scripts = [_SCRIPTS.get(name, name) for name in names]
     is_one = max(map(scripts.count, {*scripts}), default=0) >= _MIN_SCRIPT_SHARE * len(scripts)
     return text if is_one and any(map(str.isalpha, text)) else None
+
+
+_UNPACKING = {"gzip data": "gzip", "bzip2 data": "bzip2", "xz data": "xz", "zstd data": "zstd", "lz4 data": "lz4"}
+"""The program that unpacks a compressed file, by what it is."""
+
+
+def text_meant(name: str, content: Content) -> str:
+    """What makes the text of a file that `Tokenizer.encode_files` does not read."""
+    if isinstance(content.read_by, Setting) and content.read_by.name == "encoding":
+        return f"tok.encode_batch([open({name!r}, encoding={content.read_by.value!r}).read()])"
+    if (program := _UNPACKING.get(content.name)) is None:
+        read = f"tok.encode_batch([open({name!r}, 'rb').read()])"
+        return f"{NAME_THE_TEXT}, or {read}, which takes what it reads as it is"
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122
+    text = free_name(stem if suffix else f"{name}.txt")
+    return f"{program} -dc {shlex.quote(name)} > {shlex.quote(text)} in a shell, and name {text!r}"
 
 
 def is_text(head: bytes) -> bool:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, SupportsInde
 
 from slmtok import _engine, atomic
 from slmtok.calls import argument_text, warn_caller
-from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked, refuse_spans, scalar
+from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked, refuse_spans
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
-from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8
+from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8, text_meant
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
 from slmtok.path_arguments import BINARY_SUFFIXES, free_name, glob_matches
 from slmtok.ragged import Ragged
-from slmtok.record_texts import short_text
+from slmtok.record_texts import scalar, short_text
 from slmtok.vocabulary import PADDING
 
 if TYPE_CHECKING:
@@ -763,14 +763,11 @@ def text_sources(paths: object, out: object, *, force: bool = False) -> list[str
                 packed = f"slmtok.pack({name!r}, tok, 'data') encodes the text of its records"
                 warn_caller(f"{name!r} is encoded as it is, JSON included; {packed}")
             continue
-        opened = f"open({name!r}, 'rb')"
-        if isinstance(content.read_by, Setting) and content.read_by.name == "encoding":
-            opened = f"open({name!r}, encoding={content.read_by.value!r})"
         raise OptionError(
             f"{name!r} is {content.name}, not text",
             where=name,
             limit="files of UTF-8 text",
-            fix=f"name the text, or tok.encode_batch([{opened}.read()]), which takes what it reads as it is",
+            fix=text_meant(name, content),
             path=name,
         )
     return names

@@ -26,8 +26,13 @@ def _item(result: Any, key: Any) -> Any:
     known |= {*getattr(kind, "__dataclass_fields__", ())}
     names = sorted(each for each in known if not each.startswith("_"))
     meant = key if key in names else suggestion(str(key), names)
+    fix = f"result.{meant}, of the {kind.__name__} result" if meant else "result.NAME, with the name of an attribute"
+    if not meant and callable(getattr(kind, "items", None)):
+        # The items of counts: pieces of text, which are bytes.
+        piece = key.encode("utf-8", "replace") if isinstance(key, str) else key
+        fix = f"dict(result.items())[{piece!r}]" if isinstance(piece, bytes) else "result.items(), a list of pairs"
     raise WrongType(
         f"a result of type {kind.__name__} has attributes, and no item {key!r}",
         limit=f"attributes: {', '.join(names)}",
-        fix=f"result.{meant or names[0]}, of the {kind.__name__} result" + ", for instance" * (not meant),
+        fix=fix,
     )

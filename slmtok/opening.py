@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slmtok.calls import explains_calls
+from slmtok.calls import explains_calls, opens_one_file
 from slmtok.checks import check_bool, check_path
 from slmtok.errors import (
     CorruptFile,
@@ -51,6 +51,8 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     """
     from slmtok.tokenizer import Tokenizer, read_tokenizer
 
+    if isinstance(path, (str, os.PathLike)) and isinstance(verify, (str, os.PathLike)) and Path(verify).suffix:
+        raise opens_one_file([path, verify])
     check_bool("verify", verify)
     if isinstance(path, Tokenizer):
         raise WrongType("a file is opened, and this is a Tokenizer already", fix="leave out slmtok.load")

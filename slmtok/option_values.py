@@ -448,6 +448,9 @@ def _text_held(name: str, value: Any) -> Message | None:
         texts = dict.fromkeys(each if isinstance(each, str) else each.decode() for each in parts)
     except UnicodeDecodeError:
         return None
+    if name == "text_key" and len(texts) > 1:
+        # One of the fields alone would drop the text of the others.
+        return (Setting("text_template", " ".join(f"{{{text}}}" for text in texts)),)
     return any_of(name, texts) if 0 < len(texts) <= _MAX_TEXTS else None
 
 

@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from slmtok import option_values as values
 from slmtok.calls import unknown_options
-from slmtok.checks import MAX_THREADS, U32, U64, check_bool, check_choice, check_int, check_threads, scalar
+from slmtok.checks import MAX_THREADS, U32, U64, check_bool, check_choice, check_int, check_threads
 from slmtok.errors import Message, OptionError, Setting, WrongType
 from slmtok.indexing import explains_indexing
+from slmtok.record_texts import scalar
 from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
 from slmtok.vocabulary import MAX_IDS, vocabulary_too_small

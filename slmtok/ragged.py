@@ -102,6 +102,8 @@ class Ragged:
             return Ragged(self.ids[int(offsets[0]) : int(offsets[-1])], rebased)
         if isinstance(index, str) and text_as_slice(index) is None and integer_meant(index) is None:
             raise WrongType(f"a Ragged has no column {index!r}", fix=_PARTS, option="index")
+        if isinstance(index, tuple) and (fix := _rows_and_columns(index)):
+            raise WrongType(f"a Ragged has one index, not {len(index)}: its rows differ in length", fix=fix)
         n = len(self)
         index = check_index(index, "ragged[{}]", n)
         if not -n <= index < n:
@@ -240,6 +242,26 @@ def _offsets_meant(values: list[Any], total: int) -> str | None:
     if values[-1:] == [total] and values == sorted(values):
         return f"np.array({argument_text([0, *values], '[0, *offsets]')})"
     return None
+
+
+def _rows_and_columns(index: tuple[object, ...]) -> str | None:
+    """What an index of a table of equal rows means here: columns of each row; None for other tuples."""
+    parts = [_index_text(each) for each in index]
+    if len(parts) != 2 or None in parts:
+        return None
+    rows, columns = parts
+    if not isinstance(index[0], slice):
+        return f"ragged[{rows}][{columns}]"
+    return f"[row[{columns}] for row in {'ragged' if rows == ':' else f'ragged[{rows}]'}]"
+
+
+def _index_text(part: object) -> str | None:
+    """An index or a slice of integers as it is written; None for others."""
+    if not isinstance(part, slice):
+        return str(part) if type(part) is int else None
+    ends = [part.start, part.stop, *[part.step] * (part.step is not None)]
+    is_plain = all(type(each) in (int, type(None)) for each in ends)
+    return ":".join("" if each is None else str(each) for each in ends) if is_plain else None
 
 
 def _integers(values: Any, name: str) -> NDArray[Any]:

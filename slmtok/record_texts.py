@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 LIKELY_FIELDS = ("text", "content", "body", "raw_content", "value")
 """Names of fields that hold the text of a record; the first one found is meant."""
@@ -133,6 +135,12 @@ def _texts_in_mapping(holder: Mapping[Any, Any], variable: str, *, brackets: boo
         if hasattr(part, "column_names"):
             return texts_in(part, variable=f"{variable}[{name!r}]", brackets=brackets)
     columns = {name: part for name, part in holder.items() if isinstance(part, (list, tuple)) and part}
+    of_texts = [name for name, column in columns.items() if isinstance(column[0], (str, bytes))]
+    if len(of_texts) > 1 and not {*LIKELY_FIELDS} & {*of_texts}:
+        # Each holds texts of its own, as those of several sources.
+        lists = f"{variable}.values()" if len(of_texts) == len(holder) else f"map({variable}.get, {of_texts})"
+        flat = f"text for texts in {lists} for text in texts"
+        return f"[{flat}]" if brackets else flat
     name = _plain_field({name: column[0] for name, column in columns.items()})
     if name is not None:
         return f"{variable}[{name!r}]"
@@ -157,6 +165,8 @@ _MAX_SHOWN = 60
 
 def short_text(value: object, name: str) -> str:
     """A short text, or a list of such, as a caller writes it; other values are the variable `name`."""
+    if not is_source(value):
+        return name
     parts = value if isinstance(value, (list, tuple)) else [value]
     if len(parts) > _MAX_SHOWN or any(isinstance(each, (str, bytes)) and len(each) > _MAX_SHOWN for each in parts):
         return name
@@ -166,3 +176,42 @@ def short_text(value: object, name: str) -> str:
         # Python refuses an integer of thousands of digits.
         return name
     return text if len(text) <= _MAX_SHOWN else name
+
+
+def is_source(value: object) -> bool:
+    """Whether the repr of a value is Python that makes it again."""
+    if type(value) in (list, tuple, set, frozenset):
+        return all(map(is_source, cast("Iterable[object]", value)))
+    if isinstance(value, dict):
+        return all(map(is_source, [*value, *value.values()]))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    is_segment = type(value).__name__ in ("Special", "Trusted")
+    return value is None or is_segment or isinstance(value, (str, bytes, bytearray, int, slice, range, re.Pattern))
+
+
+def scalar(value: object) -> object:
+    """The number in a numpy scalar, or in an array or a tensor of one value; other values as they are."""
+    if not hasattr(value, "dtype") or not hasattr(value, "item"):
+        return value
+    try:
+        return cast("object", value.item())
+    except (RuntimeError, TypeError, ValueError):
+        # Several values, and tensors without values.
+        return value
+
+
+def left_out(names: Iterable[str]) -> str:
+    """The end of a fix whose call leaves these arguments out: a comment, with which the line can be pasted."""
+    listed = ", ".join(names)
+    return f"  # without {listed}" if listed else ""
+
+
+def are_segments(x: object) -> bool:
+    """Whether a list of texts also has segments of the module `segments`, which are no text."""
+    return isinstance(x, (list, tuple)) and any(type(each).__name__ in ("Special", "Trusted") for each in x)
+
+
+def segment_list(part: object) -> str:
+    """The list of a segment that stands in the place of one, as a caller writes it; `[part]` for other values."""
+    return short_text([part], "[part]") if are_segments([part]) else "[part]"

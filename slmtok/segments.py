@@ -15,7 +15,7 @@ from slmtok.checks import BYTES_LIKE, texts_of_one
 from slmtok.errors import WrongType, value_text
 from slmtok.id_arrays import as_id_array, decode_row, join_ids
 from slmtok.indexing import explains_indexing
-from slmtok.record_texts import short_text
+from slmtok.record_texts import segment_list, short_text
 from slmtok.spans import byte_spans
 from slmtok.specials import allowed_spellings, check_names
 
@@ -45,12 +45,13 @@ class Special:
             )
 
     def __repr__(self) -> str:
-        return f"Special(name={value_text(self.name)})"
+        # The call that makes it, which fixes repeat.
+        return f"slmtok.Special({value_text(self.name)})"
 
 
 @explains_indexing
 @explains_calls
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trusted:
     """Text in which the specials in `allow` (roles, spellings or "all") are found, leftmost first, then longest."""
 
@@ -64,6 +65,9 @@ class Trusted:
             )
         # A tuple: a generator could be read only once.
         object.__setattr__(self, "allow", check_names("allow", self.allow))
+
+    def __repr__(self) -> str:
+        return f"slmtok.Trusted({self.text!r}, allow={self.allow!r})"
 
 
 SHOWN_SEGMENTS, SHOWN_IDS = 8, 16
@@ -104,7 +108,7 @@ def encode_segments(tokenizer: Tokenizer, parts: Iterable[Segment]) -> Segments:
     import numpy as np
 
     if isinstance(parts, (str, *BYTES_LIKE, Special, Trusted)) or not isinstance(parts, Iterable):
-        fix = f"tok.encode_segments({texts_of_one(parts) if isinstance(parts, (str, bytes)) else '[part]'})"
+        fix = f"tok.encode_segments({texts_of_one(parts) if isinstance(parts, (str, bytes)) else segment_list(parts)})"
         raise WrongType(f"encode_segments takes a list of segments, not {type(parts).__name__}", fix=fix)
     ids: list[Ids] = []
     spans: list[NDArray[np.int64]] = [np.empty((0, 2), np.int64)]

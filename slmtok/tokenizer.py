@@ -215,9 +215,6 @@ class Tokenizer(metaclass=_NamesConstructors):
         """Raises `WrongType` with the test of a token or an id."""
         raise not_searched("a Tokenizer", key)
 
-    # Python would index a Tokenizer from 0 up.
-    __iter__ = None
-
     @property
     def padded_vocab(self) -> int:
         """`n_vocab` rounded up to a multiple of 64."""
@@ -655,6 +652,9 @@ def check_tokenizer(tokenizer: object) -> Tokenizer:
     if not isinstance(tokenizer, Tokenizer):
         file = getattr(tokenizer, "tokenizer", tokenizer)  # packed data name theirs
         fix = f"slmtok.load({str(file) if names_file(file) else 'tok.json'!r})"
+        if isinstance(file, Tokenizer):
+            # That of a run, whose file may have gone.
+            fix = "run.tokenizer, of the run that you gave"
         if isinstance(tokenizer, Vocabulary):
             fix = "slmtok.Tokenizer(vocabulary), of the Vocabulary that you gave"
         raise WrongType(f"tokenizer is {type(tokenizer).__name__}, not a Tokenizer", fix=fix)

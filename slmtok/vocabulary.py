@@ -65,8 +65,11 @@ def not_indexed(what: str, key: object) -> WrongType:
         fix = f"tok.token_id({argument_text(key, 'token')})"
     elif hasattr(key, "__index__"):
         fix = f"tok.token_bytes({argument_text(key, 'id')})"
+        if key == 0:
+            # A loop over a tokenizer asks for index 0 first.
+            fix += ", or tok.get_vocab(), a dict from word to id, for a loop over all"
     limit = "tok.encode gives the ids of a text, tok.token_to_id that of a token" if isinstance(key, str) else None
-    return WrongType(f"{what} is not indexed", limit=limit, fix=fix)
+    return WrongType(f"{what} is neither indexed nor looped over", limit=limit, fix=fix)
 
 
 def not_searched(what: str, key: object) -> WrongType:
@@ -125,9 +128,6 @@ class Vocabulary:
     def __contains__(self, key: object) -> NoReturn:
         """Raises `WrongType` with the test of a token or an id."""
         raise not_searched("a Vocabulary", key)
-
-    # Python would index a Vocabulary from 0 up.
-    __iter__ = None
 
     def __repr__(self) -> str:
         return f"Vocabulary({self.scheme}, {self.layout}, n_vocab={self.n_vocab}, fingerprint={self.fingerprint[:8]}…)"

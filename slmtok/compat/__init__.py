@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from slmtok.calls import explains_calls
@@ -83,9 +84,18 @@ def meant_in_package(name: str) -> str | None:
         return ABSENT[name]
     call = (CALLS_ELSEWHERE.get(name) and call_meant(name)) or import_meant(name) or call_meant(name)
     if call is None and hasattr(Tokenizer, name):
-        call = f"tok.{name}"
+        call = f"tok.{name}{_required(getattr(Tokenizer, name))}"
     is_of_tokenizer = call is not None and re.search(r"\btok\b(?!\.(json|lock))", call)
-    return f"tok = slmtok.load('tok.json'); {call}" if is_of_tokenizer else call
+    return f"{call}  # tok is a Tokenizer; slmtok.load('tok.json') opens one" if is_of_tokenizer else call
+
+
+def _required(member: object) -> str:
+    """The arguments that a method requires: `(path)`; nothing for a property."""
+    if not callable(member):
+        return ""
+    parameters = [*signature(member).parameters.values()]
+    names = [each.name for each in parameters if each.default is each.empty and each.kind <= each.POSITIONAL_OR_KEYWORD]
+    return f"({', '.join({'x': 'text', 'xs': 'texts'}.get(each, each) for each in names if each != 'self')})"
 
 
 def __getattr__(name: str) -> object:

@@ -192,7 +192,7 @@ def refuse_encoding(value: object) -> None:
     lines = "base64.b64encode(token).decode() + f' {rank}\\n' for token, rank in enc._mergeable_ranks.items()"
     fix = (
         f"import base64, pathlib; pathlib.Path({file!r}).write_text(''.join({lines})); "
-        f"tok = slmtok.from_tiktoken({file!r}, pattern=enc._pat_str, specials=enc._special_tokens)"
+        f"slmtok.from_tiktoken({file!r}, pattern=enc._pat_str, specials=enc._special_tokens)"
     )
     if name in ENCODINGS:
         fix = f"slmtok.from_tiktoken({name!r})"
@@ -226,7 +226,7 @@ def _without_side(path: Path) -> SlmtokError:
     """The error for the rank file of an export alone, whose pattern and special tokens are in the side file."""
     beside, limit = path.with_suffix(".json"), "its pattern and its special tokens are in its side file"
     if beside.is_file() and _is_side(read_limited(beside, "tokenizer file")):
-        fix = f"from slmtok.formats.importing import import_file; tok = import_file({str(path)!r})[0]"
+        fix = f"from slmtok.formats.importing import import_file; import_file({str(path)!r})[0]"
         return OptionError(f"{str(path)!r} is the rank file of an export", limit=limit, fix=fix, option="pattern")
     return MissingInput(
         f"{str(path)!r} is the rank file of an export of slmtok, and its side file {str(beside)!r} is missing",

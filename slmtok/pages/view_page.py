@@ -35,21 +35,11 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     """
     named = {"tokenizer": tokenizers} if isinstance(tokenizers, Tokenizer) else tokenizers
     if not isinstance(named, Mapping) or not all(isinstance(each, Tokenizer) for each in named.values()) or not named:
-        given: object = text
-        meant = '{"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")}'
-        if (
-            isinstance(tokenizers, (list, tuple))
-            and tokenizers
-            and all(isinstance(each, Tokenizer) for each in tokenizers)
-        ):
-            meant = "{str(number): tok for number, tok in enumerate(tokenizers)}"
-        if isinstance(tokenizers, str):
-            meant = f"slmtok.load({tokenizers!r})"
-        shown = [Expression(meant)] if text is None else [Expression(meant), Expression(argument_text(text, "text"))]
-        if isinstance(tokenizers, str) and isinstance(given, Tokenizer):
-            shown = [given, tokenizers]
-        fix = call_text("slmtok.view", shown, {})
-        raise WrongType(f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}", fix=fix)
+        raise _not_tokenizers(tokenizers, text)
+    if isinstance(text, Tokenizer):
+        named_each = "slmtok.view({'a': a, 'b': b})  # a and b are the two tokenizers"
+        fact = "view takes several tokenizers as a dict of them"
+        raise WrongType(fact, limit="view(tokenizers, text=)", fix=named_each)
     if text is not None:
         _check_size(text)
         opened = Expression(f"open({text!r}, encoding='utf-8').read()")
@@ -62,6 +52,40 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     }
     title = "How tokenizers cut a text"
     return View(frame(title, asset("view.html"), scripts=("tokenizer.js", "tokens.js", "view.js"), data=data), title)
+
+
+def _not_tokenizers(tokenizers: object, text: object) -> WrongType:
+    """The error for what is neither a tokenizer nor a dict of them, with the call that keeps the text."""
+    fact = f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}"
+    if isinstance(tokenizers, Mapping) and tokenizers:
+        wrong = next(name for name, each in tokenizers.items() if not isinstance(each, Tokenizer))
+        return WrongType(
+            f"{wrong!r} is {type(tokenizers[wrong]).__name__}, not a Tokenizer", fix=_opened(tokenizers, text)
+        )
+    if isinstance(tokenizers, str) and isinstance(text, Tokenizer):
+        return WrongType(fact, fix=call_text("slmtok.view", [text, tokenizers], {}))
+    meant = '{"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")}'
+    if isinstance(tokenizers, (list, tuple)) and tokenizers and all(isinstance(each, Tokenizer) for each in tokenizers):
+        meant = "{str(number): tok for number, tok in enumerate(tokenizers)}"
+    if isinstance(tokenizers, str):
+        meant = f"slmtok.load({tokenizers!r})"
+    shown = [Expression(meant)] if text is None else [Expression(meant), Expression(argument_text(text, "text"))]
+    return WrongType(fact, fix=call_text("slmtok.view", shown, {}))
+
+
+def _opened(tokenizers: Mapping[str, object], text: object) -> str:
+    """The call of `view` with the tokenizer at each path; words where a value is neither a path nor a tokenizer."""
+    if not all(isinstance(each, (str, os.PathLike, Tokenizer)) for each in tokenizers.values()):
+        return "a dict from names to tokenizers: slmtok.load(path) opens one"
+    if sum(isinstance(each, Tokenizer) for each in tokenizers.values()) > 1:
+        each = "slmtok.load(each) if isinstance(each, str) else each"
+        return f"slmtok.view({{name: {each} for name, each in tokenizers.items()}})"
+    shown = [
+        f"{name!r}: {'tok' if isinstance(each, Tokenizer) else call_text('slmtok.load', [each], {})}"
+        for name, each in tokenizers.items()
+    ]
+    given = [] if text is None else [text]
+    return call_text("slmtok.view", [Expression(f"{{{', '.join(shown)}}}"), *given], {})
 
 
 def _check_size(text: str) -> None:

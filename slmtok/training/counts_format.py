@@ -14,16 +14,17 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import reduce
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from slmtok import atomic, schema
 from slmtok._engine import UNICODE_VERSION, Counts
-from slmtok.checks import U64
+from slmtok.checks import U64, check_path
 from slmtok.errors import CorruptFile, Message, OptionError, Setting, UnsupportedVersion
 from slmtok.file_kinds import NAMES, kind_of_file
 from slmtok.files import opened
 from slmtok.options import ReadOptions, option_keys
-from slmtok.path_arguments import free_name
+from slmtok.path_arguments import BINARY_SUFFIXES, TEXT_SUFFIXES, free_name
 from slmtok.schemes import SCHEMES
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.vocabulary import BEHAVIOUR, PatternSpec
@@ -72,7 +73,10 @@ class Layout:
 
 
 def write_file(target: _Path, head: bytes, body: WriteBody, lineage: Iterable[str], *, force: bool) -> tuple[str, Sums]:
-    """Writes a file whole or not at all; gives its digest and sums. Raises what `slmtok.atomic.outputs` raises."""
+    """Writes a file whole or not at all; gives its digest and sums. Raises what `slmtok.atomic.outputs` raises, and
+    `OptionError` for the name of another kind of file.
+    """
+    _check_name(check_path(target))
     with atomic.outputs(target, force=force) as (temporary,), temporary.open("wb") as file:
         state = hashlib.sha256()
 
@@ -90,6 +94,18 @@ def write_file(target: _Path, head: bytes, body: WriteBody, lineage: Iterable[st
         file.flush()
         os.fsync(file.fileno())
     return digest.hex(), sums
+
+
+def _check_name(name: str) -> None:
+    path = Path(name)
+    if path.suffix.lower() in (*BINARY_SUFFIXES, *TEXT_SUFFIXES):
+        raise OptionError(
+            f"{name!r} would hold counts, which are binary, not {path.suffix}",
+            limit=".counts",
+            fix=repr(free_name(str(path.with_suffix(".counts")))),
+            option="path",
+            path=name,
+        )
 
 
 def read_layout(path: _Path) -> Layout:

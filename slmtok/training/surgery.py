@@ -24,6 +24,7 @@ from slmtok.errors import (
     OptionError,
     RequiredTooMany,
     Setting,
+    UnknownOption,
     VocabularyTooSmall,
     WrongType,
     value_text,
@@ -32,6 +33,7 @@ from slmtok.indexing import explains_indexing
 from slmtok.option_values import size_meant
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.path_arguments import inputs_and_output
+from slmtok.record_texts import left_out
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED, SPELLING, pairs_meant
 from slmtok.token_text import SPACE
@@ -144,6 +146,12 @@ def extend(
     given = options
     try:
         options = build_options(TrainOptions, options, keywords)
+    except UnknownOption as error:
+        more = size_meant(keywords.get(str(error.fields["option"])))
+        if error.fields["option"] in _NEW_TOKENS and more and "vocab_size" not in keywords:
+            larger = Setting("vocab_size", vocabulary.n_vocab + more)
+            error.fix = (larger, f"  # {vocabulary.n_vocab} ids and {more} more")
+        raise
     except VocabularyTooSmall as error:
         # Below the size of any tokenizer, it is meant as the number of new ids.
         more = max(cast("int", error.fields["n_vocab"]), 1)
@@ -159,6 +167,10 @@ def extend(
     _check_kept(tokenizer, options)
     check_no_reading(replace(options, pattern=None), counts)
     return extend_counts(tokenizer, counts, options, progress)
+
+
+_NEW_TOKENS = ("new_tokens", "n_new_tokens", "num_new_tokens", "n_new", "more", "n_tokens", "num_tokens", "add")
+"""Names of other programs for the number of tokens that are added."""
 
 
 def _refuse_order(given: Sequence[object], keywords: Mapping[str, object]) -> None:
@@ -339,7 +351,7 @@ def prune(
         raise OptionError(
             (Setting("ids"), " or ", Setting("unused_on"), " must say what to remove"),
             limit="ids alone, or unused_on with or without keep",
-            fix=(Setting("unused_on", "corpus.txt"), *kept, ", without ids" if ids is not None else ""),
+            fix=(Setting("unused_on", "corpus.txt"), *kept, left_out(["ids"] * (ids is not None))),
             option="unused_on",
         )
     pruning = Pruning(vocabulary)
@@ -463,10 +475,10 @@ def _ids_meant(ids: object, vocabulary: Vocabulary) -> Message:
     reason += ", no learned token of this vocabulary" * any(isinstance(part, (str, bytes)) for part in lacking)
     reason += "; tok.token_id gives None for bytes that are no token" * (None in lacking)
     if len(known) > _MAX_LISTED_IDS and not any(isinstance(part, (str, bytes)) for part in parts):
-        return f"ids=[id for id in ids if isinstance(id, int)], without {reason}"
+        return f"ids=[id for id in ids if isinstance(id, int)]{left_out([reason])}"
     if not known or len(known) > _MAX_LISTED_IDS:
-        return f"name ids from {FIRST_LEARNED} to {vocabulary.n_vocab - 1}, without {reason}".removesuffix(", without ")
-    return (Setting("ids", known), f", without {reason}" * bool(lacking))
+        return f"name ids from {FIRST_LEARNED} to {vocabulary.n_vocab - 1}" + f", without {reason}" * bool(lacking)
+    return (Setting("ids", known), left_out([reason] * bool(lacking)))
 
 
 def _id_of_token(token: object, vocabulary: Vocabulary) -> int | None:

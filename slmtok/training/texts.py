@@ -69,7 +69,10 @@ def _function_error(wanted: str, value: object) -> WrongType | None:
     if not inspect.isroutine(value):
         return None
     call = _call_of(value)
-    return WrongType(f"{wanted}, this is the function {call[: call.index('(')]!r}", limit=_MANY_TEXTS, fix=call)
+    name = call[: call.index("(")]
+    if getattr(value, "__name__", "") != name:
+        return WrongType(f"{wanted}, this is a function", limit=_MANY_TEXTS, fix="call it, and give what it returns")
+    return WrongType(f"{wanted}, this is the function {name!r}", limit=_MANY_TEXTS, fix=call)
 
 
 def _call_of(function: object) -> str:

@@ -133,7 +133,7 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
     (
         lambda: slmmodel.load("run").generate([1], do_sample=True, num_beams=4),
-        "run.generate([1], beam_sample=4); without do_sample: beam_sample draws",
+        "run.generate([1], beam_sample=4)  # without do_sample: beam_sample draws",
     ),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
     (lambda: slmmodel.load("run").generate(input_ids=[1]), "run.generate(ids)"),
@@ -597,7 +597,7 @@ def test_unknown_options_of_generate_need_one_fix(inside: Path, call: Any) -> No
     with pytest.raises(WrongType, match=r"^generate\(\) has no options 'max_length', 'do_sample'\n") as caught:
         call(max_length=5, do_sample=True, seed=1)
     assert re.fullmatch(
-        r"(slmmodel\.app\.load\('run'\)\.generate\('a'|run\.generate\(\[1\]), seed=1, max_new_tokens=5\); "
+        r"(slmmodel\.app\.load\('run'\)\.generate\('a'|run\.generate\(\[1\]), seed=1, max_new_tokens=5\)  # "
         "without do_sample: it draws by default; "
         "max_new_tokens does not count the prompt",
         str(caught.value.fix),

@@ -79,7 +79,7 @@ def test_of_a_vocabulary(name: str, text: str) -> None:
         ("tokenize", "tokenizer.encode"),
         ("complete", "run.generate"),
         ("history", "slm plot run -o curves.svg in a shell"),
-        ("finetune", "slm resume run in a shell"),
+        ("finetune", "slm resume run in a shell, with another budget also -o NEW"),
         ("bpb", "run.result, the totals of training with loss and val_bpb; run.evaluate().bpb_total scores documents"),
         ("vocab_size", "run.vocab.padded_vocab, the rows of an embedding; "),
         ("block_size", "run.seq_len"),

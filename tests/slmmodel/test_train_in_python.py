@@ -143,6 +143,7 @@ def test_packed_data_files_and_texts(place: Path, small: dict[str, Any], capsys:
     assert texts.evaluate(slmtok.Texts(LINES[:4])).n_docs == 4
     assert file.evaluate(place / "text.txt").n_bytes == (place / "text.txt").stat().st_size
     assert packed.evaluate().nats.tolist() == packed.run.evaluate().nats.tolist()
+    assert packed.evaluate(place / "data", "train").n_docs == packed.run.evaluate(place / "data", "train").n_docs
     for run in (texts, texts.run):
         with pytest.raises(MissingInput, match=r"texts in memory(.|\n)*fix:.* (data=|run\.evaluate\()'DATA'"):
             run.evaluate()

@@ -460,6 +460,11 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("app.train(open_shards('data'), tokenizer=tok)", "data='data'"),
         ("app.load('run').evaluate(ShardDataset('data', seq_len=8))", "data='data'"),
         ("slmmodel.train(open_source('data'))", "data='data'"),
+        (
+            "app.train('data', preset='cpu-demo', model=app.load('run'))",
+            "slm resume run -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew",
+        ),
+        ("slmmodel.train(dataset=open_source('data'))", "data=dataset"),
         ("app.train(slmmodel.load('run'))", "name what to train on; slm resume continues a run"),
         ("app.load(app.load('run'))", "path='run'"),
         ("app.load(3)", "path=PATH, the name of a file or folder"),
@@ -476,10 +481,10 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("Loader('data', seq_len=8, batch_size=2)", "source = open_source('data'); Loader(source, source.vocab, s"),
         ("slmmodel.load('run').generate(IDS, 5, top_k=3)", "run.generate(ids[0], max_new_tokens=5, top_k=3)"),
         # More arguments than a call takes.
-        ("app.load('run').score('a fox', ' ran')", "run.score('a fox'), without ' ran'"),
+        ("app.load('run').score('a fox', ' ran')", "run.score('a fox')  # without ' ran'"),
         ("app.load('run').score('a fox', text=' ran')", "give it once"),
-        ("ShardDataset('data', seq_len=8).set_epoch(1, IDS)", "dataset.set_epoch(1), without argument 2"),
-        ("ShardLoader('data', seq_len=8, batch_size=2).state_dict(3)", "loader.state_dict(), without 3"),
+        ("ShardDataset('data', seq_len=8).set_epoch(1, IDS)", "dataset.set_epoch(1)  # without argument 2"),
+        ("ShardLoader('data', seq_len=8, batch_size=2).state_dict(3)", "loader.state_dict()  # without 3"),
         ("app.load('run').generate('a', SamplingOptions(top_k=3))", "give options by name: top_k=3"),
         ("app.load('run').generate('a', options=SamplingOptions(top_k=3))", "top_k=3"),
         ("slmmodel.load('run').generate([1], SamplingOptions())", "give options by name"),
@@ -586,7 +591,7 @@ def test_texts_in_place_of_ids_keep_the_stop(inside: Path) -> None:
 def test_options_of_other_libraries_for_sampling(inside: Path) -> None:
     options = {"temperature": 0.7, "do_sample": True}
     fix = fix_of(lambda: SamplingOptions(**options), UnknownName)
-    assert fix == "SamplingOptions(temperature=0.7); without do_sample: it draws by default"
+    assert fix == "SamplingOptions(temperature=0.7)  # without do_sample: it draws by default"
     assert fix_of(lambda: SamplingOptions(num_beams=2), UnknownName) == "run.generate(ids, beam=2)"
     assert fix_of(lambda: SamplingOptions(colour=2), UnknownName) == "leave it out"
 
@@ -605,7 +610,7 @@ def test_ids_are_no_path(inside: Path) -> None:
 def test_an_encoding_of_tiktoken_is_no_tokenizer(inside: Path) -> None:
     encoding = type("Encoding", (), {"name": "own"})()
     fix = fix_of(lambda: app.train("text.txt", tokenizer=encoding), slmtok.errors.WrongType)
-    assert "tok = slmtok.from_tiktoken('enc.tiktoken', " in fix
+    assert "; slmtok.from_tiktoken('enc.tiktoken', " in fix
 
 
 def test_the_name_of_a_column_is_no_batch(inside: Path) -> None:

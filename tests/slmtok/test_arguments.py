@@ -301,7 +301,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
         "slmtok.train('a.txt', vocab_size=300, pattern='gpt2')",
     ),
     (lambda tok: tok.decode(5.5), errors.WrongType, "fix:   tok.encode(text) gives ids"),
-    (lambda tok: tok.encode_batch(["a"]).pad(0, "left"), errors.WrongType, "fix:   pad(0), without 'left'"),
+    (lambda tok: tok.encode_batch(["a"]).pad(0, "left"), errors.WrongType, "fix:   pad(0)  # without 'left'"),
     (lambda tok: as_tiktoken(tok).encode(5), errors.WrongType, "fix:   str(5), if it is text"),
     (lambda tok: as_tiktoken(tok).encode("a", allowed_special="al"), errors.WrongType, "allowed_special='all'"),
     (lambda tok: slmtok.slice(tok, 300, 275), errors.WrongType, "slmtok.slice(tok, 275), the ids from 0 up"),
@@ -343,6 +343,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: tok.encode_files([5], "out"), errors.WrongType, "not by int"),
     (lambda tok: tok.encode_files(".", "out"), errors.Unreadable, "'.' is not a regular file"),
     (lambda tok: tok.encode_batch(["a"])[0.0], errors.WrongType, "an index is an integer, not float 0.0"),
+    (lambda tok: tok.encode_batch(["a"])[None], errors.WrongType, "fix:   ragged[i], for an integer i"),
     (lambda tok: tok.encode_batch(["a"])[::2], errors.OptionError, "with step 2"),
     (lambda tok: slmtok.Texts(5), errors.WrongType, "Texts takes many texts, not int"),
     (lambda tok: slmtok.train(b"text"), errors.WrongType, "this is one bytes"),
@@ -444,8 +445,8 @@ UNWRITTEN = 10**5000
 
 
 def test_a_special_of_any_integer_has_a_repr() -> None:
-    assert repr(slmtok.Special(UNWRITTEN)) == "Special(name=an integer of 16610 bits)"
-    assert repr(slmtok.Special("bos")) == "Special(name='bos')"
+    assert repr(slmtok.Special(UNWRITTEN)) == "slmtok.Special(an integer of 16610 bits)"
+    assert repr(slmtok.Special("bos")) == "slmtok.Special('bos')"
 
 
 @pytest.mark.parametrize(

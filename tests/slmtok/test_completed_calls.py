@@ -157,6 +157,7 @@ def test_names_of_commands_and_other_libraries_name_the_call(tok: slmtok.Tokeniz
         slmtok.count(slmtok.Texts([name])).save(f"{name}.counts")
     Path("corpus.txt").write_text(TEXT)
     known = {"slmtok": slmtok, "text": "low", "texts": ["low"], "other_tok": tok, "data": tok.to_bytes()}
+    known |= {"tok": tok, "ids": [272], "path": "new.json", "paths": ["a.txt"], "out": "new.bin"}
     for name in (*OF_PACKAGE, *CALLS_ELSEWHERE):
         with pytest.raises(AttributeError, match=r"\n  fix:   ") as caught:
             getattr(slmtok, name)
@@ -166,6 +167,7 @@ def test_names_of_commands_and_other_libraries_name_the_call(tok: slmtok.Tokeniz
         else:
             with suppress(OutputExists, MissingInput):
                 exec(re.split(", or |, which | has | trains | is that ", code)[0].replace("8192", "280"), known)
+        assert known["tok"] is tok
     for name in CALLS_ELSEWHERE.keys() - {"from_bytes"}:
         with pytest.raises(AttributeError) as caught:
             getattr(tok, name)

@@ -10,7 +10,9 @@ import pickle
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -42,13 +44,35 @@ def fix_of(call) -> str | None:
             "tok.encode_batch(['a', 'b']) for texts of their own; slmtok.compat.as_hf(tok)('a', 'b') for a pair",
         ),
         (lambda tok: tok.encode_list("a", True), "give options by name"),
-        (lambda tok: tok.get_vocab(np.arange(3)), "tok.get_vocab(), without the ndarray"),
+        (lambda tok: tok.get_vocab(np.arange(3)), "tok.get_vocab()  # without the ndarray"),
         (lambda tok: tok.encode_batch(["a"], num_threads=3), "threads=3"),
         (lambda tok: tok.decode([1], skip_special_tokens=True), "skip_special=True"),
         (lambda tok: tok.save("tok.json", overwrite=True), "force=True"),
+        (
+            lambda tok: tok.encode_files("a.txt", "ids.bin", separator="\n\n", eos=True),
+            "slmtok.pack('a.txt', tok, 'data', eos=True, separator='\\n\\n')",
+        ),
+        (lambda tok: slmtok.count(data=iter(["a"])), "corpus=data"),
+        (lambda tok: tok.encode(Fraction(1, 2), foo=1), "tok.encode(x)  # without foo"),
+        (lambda tok: tok.decode(np.float32(2), foo=1), "tok.decode(2.0)  # without foo"),
+        (lambda tok: tok.save({"a": object()}, foo=1), "tok.save(path)  # without foo"),
         (lambda tok: tok.save(), "tok.save('tok.json')"),
+        (lambda tok: slmtok.load("a.json", "b.json"), "slmtok.load('a.json'), slmtok.load('b.json')"),
+        (lambda tok: slmtok.load("a", "b", "c"), "slmtok.load('a'), slmtok.load('b'), slmtok.load('c')"),
+        (
+            lambda tok: slmtok.view({"a": "a.json", "b": tok}, "a cat"),
+            "slmtok.view({'a': slmtok.load('a.json'), 'b': tok}, 'a cat')",
+        ),
+        (lambda tok: slmtok.view(tok, tok), "slmtok.view({'a': a, 'b': b})  # a and b are the two tokenizers"),
+        (
+            lambda tok: slmtok.pack("a.txt", SimpleNamespace(tokenizer=tok), "d"),
+            "run.tokenizer, of the run that you gave",
+        ),
+        (lambda tok: slmtok.train(lambda: ["a"]), "call it, and give what it returns"),
+        (lambda tok: tok.stream(skip_special=True), "tok.stream()  # without skip_special"),
+        (list, "tok.token_bytes(0), or tok.get_vocab(), a dict from word to id, for a loop over all"),
         (lambda tok: tok.encode_batch(["a"]).pad(), "pad(tok.specials.pad)"),
-        (lambda tok: tok.encode_batch(["a"]).pad(width=2), "pad(tok.specials.pad), without width"),
+        (lambda tok: tok.encode_batch(["a"]).pad(width=2), "pad(tok.specials.pad)  # without width"),
         (lambda tok: tok.encode_batch(["a"]).to_torch(padding=True), "pad=tok.specials.pad"),
         (lambda tok: slmtok.pack("corpus.txt", tok), "slmtok.pack('corpus.txt', tok, 'data')"),
         (lambda tok: slmtok.pack("corpus.txt", tok, output="data"), "out='data'"),
@@ -71,7 +95,7 @@ def fix_of(call) -> str | None:
             lambda tok: slmtok.compat.as_hf(tok, pad="eos", truncation=True, max_length=128),
             "hf = slmtok.compat.as_hf(tok, pad='eos'); hf(text, truncation=True, max_length=128)",
         ),
-        (lambda tok: slmtok.compat.as_hf(tok, trunc=True), "as_hf(tok), without trunc"),
+        (lambda tok: slmtok.compat.as_hf(tok, trunc=True), "as_hf(tok)  # without trunc"),
         (lambda tok: slmtok.compat.as_hf(padding=True), "hf = slmtok.compat.as_hf(tok); hf(text, padding=True)"),
         (
             lambda tok: slmtok.compat.as_hf(tok)("a", pad="eos"),
@@ -97,13 +121,18 @@ def fix_of(call) -> str | None:
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
         (
             lambda tok: slmtok.load("tok.json", trust_remote_code=True),
-            "slmtok.load('tok.json'), without trust_remote_code",
+            "slmtok.load('tok.json')  # without trust_remote_code",
         ),
         (lambda tok: slmtok.Texts("a", "b"), "slmtok.Texts(['a', 'b'])"),
     ],
 )
 def test_fixes(call, fix, bpe) -> None:
     assert fix_of(lambda: call(bpe)) == fix
+
+
+def test_a_method_without_options_says_so(bpe) -> None:
+    with pytest.raises(UnknownOption, match=r"limit: options: none\n"):
+        bpe.stream(skip_special=True)
 
 
 @pytest.mark.parametrize("wrong", [5, None, object(), 1.5, [["a"]], {}])
@@ -259,8 +288,9 @@ def test_an_encoding_in_memory_becomes_a_tokenizer_by_its_ranks(call, tmp_path, 
     ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
     vars(enc).update(_mergeable_ranks=ranks, _pat_str=r"\w+|\W", _special_tokens={"<|end|>": 257})
     given = {"enc": enc, "slmtok": slmtok}
-    exec(fix_of(lambda: call(enc)), given)
-    assert given["tok"].encode_list("ab c") == [256, 32, 99]
+    written, _, made = str(fix_of(lambda: call(enc))).rpartition("; ")
+    exec(written, given)
+    assert eval(made, given).encode_list("ab c") == [256, 32, 99]
 
 
 def test_a_file_for_validation_is_in_the_corpus_too(bpe, tmp_path, monkeypatch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import pathlib
 import pickle
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from pasting import pasted
 
 import slmtok
 from slmtok.compat import as_hf
-from slmtok.errors import MissingInput, SlmtokError, UnknownName, UnknownOption, UnknownSpecial, WrongType
+from slmtok.errors import MissingInput, OptionError, SlmtokError, UnknownName, UnknownOption, UnknownSpecial, WrongType
 from slmtok.foreign_options import TRUNCATION_SIDE
 from slmtok.formats.export import export
 
@@ -113,3 +115,27 @@ def test_a_missing_folder_is_made_in_python(tok: slmtok.Tokenizer, folder: str) 
         tok.save(f"{folder}/tok.json")
     eval(str(pickle.loads(pickle.dumps(caught.value)).fix), {"pathlib": pathlib})
     tok.save(f"{folder}/tok.json")
+
+
+@pytest.mark.parametrize(
+    ("columns", "texts"),
+    [
+        ({"web": ["a", "b"], "books": ["c"]}, ["a", "b", "c"]),
+        ({"id": [1, 2], "web": ["a", "b"], "books": ["c"]}, ["a", "b", "c"]),
+        ({"text": ["a"], "label": ["b"]}, ["a"]),
+    ],
+)
+def test_lists_of_texts_by_source_are_all_meant(columns: Any, texts: list[str]) -> None:
+    with pytest.raises(WrongType) as caught:
+        slmtok.Texts(columns)
+    assert list(eval(str(caught.value.fix), {"slmtok": slmtok, "d": columns})) == texts
+
+
+def test_the_text_of_a_compressed_file_is_unpacked_first(tok: slmtok.Tokenizer) -> None:
+    text = "the cat sat on the mat"
+    Path("a 1.txt.gz").write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(OptionError, match="gzip data, not text") as caught:
+        tok.encode_files("a 1.txt.gz", "o.bin")
+    command, _, named = str(caught.value.fix).partition(" in a shell, and name ")
+    subprocess.run(command, shell=True, check=True)
+    assert tok.encode_files(eval(named), "o.bin")[0].tolist() == tok.encode_list(text)

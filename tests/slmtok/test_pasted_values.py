@@ -277,7 +277,7 @@ def test_what_to_prune(tok: slmtok.Tokenizer) -> None:
     assert slmtok.prune(tok, **{**options(fix), "unused_on": "a.txt"}).tokenizer.n_vocab == 275
     assert refused(lambda: slmtok.prune(tok), OptionError) == "unused_on='corpus.txt'"
     fix = refused(lambda: slmtok.prune(tok, ids=[279], keep=275), OptionError)
-    assert fix == "unused_on='corpus.txt', keep=275, without ids"
+    assert fix == "unused_on='corpus.txt', keep=275  # without ids"
 
 
 @pytest.mark.parametrize("path", ["a.counts", Path("a.counts")])
@@ -396,6 +396,13 @@ def test_an_array_of_numbers_is_no_text() -> None:
     )
 
 
+def _plain(value: Any) -> Any:
+    """A value with lists in the place of arrays, and ids in that of segments."""
+    value = value.ids if isinstance(value, slmtok.Segments) else value
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return [*map(_plain, value)] if isinstance(value, list) else value
+
+
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
@@ -428,6 +435,24 @@ def test_an_array_of_numbers_is_no_text() -> None:
         ("tok.vocabulary['a']", "tok.token_to_id('a')"),
         ("tok.vocabulary[b'a']", "tok.token_id(b'a')"),
         ("tok.vocabulary[300]", "tok.token_bytes(300)"),
+        ("tok.encode(slmtok.Special('eos'))", "[2]"),
+        ("tok.encode(slmtok.Trusted('a<s>', allow={'bos'}))", "[*tok.encode('a'), 1]"),
+        ("tok.encode([slmtok.Special('bos'), 'abc'])", "tok.encode('abc', bos=True)"),
+        ("tok.encode_batch([slmtok.Special('bos'), 'abc'])", "tok.encode('abc', bos=True)"),
+        ("tok.encode_segments(slmtok.Special('bos'), 'abc')", "[1, *tok.encode('abc')]"),
+        ("tok.encode_segments('a', 'bc')", "[*tok.encode('a'), *tok.encode('bc')]"),
+        ("tok.encode_segments(slmtok.Special('bos'))", "[1]"),
+        ("tok.encode_batch([[slmtok.Special('bos'), 'd'], ['abc']])", "[tok.encode('d', bos=True), tok.encode('abc')]"),
+        ("tok.encode_batch([[slmtok.Special('bos'), 'd'], 'abc'])", "[tok.encode('d', bos=True), tok.encode('abc')]"),
+        ("tok.encode('abc', prepend='<s>')", "tok.encode('abc', bos=True)"),
+        ("tok.encode_list('abc', prepend=1, append='eos')", "tok.encode_list('abc', bos=True, eos=True)"),
+        ("tok.encode('bc', prepend='a', bos=True)", "[1, *tok.encode('a'), *tok.encode('bc')]"),
+        ("ragged[:, :2]", "[[20, 21], [23]]"),
+        ("ragged[:, 0]", "[20, 23]"),
+        ("ragged[:1, 1:]", "[[21, 22]]"),
+        ("ragged[0, ::2]", "[20, 22]"),
+        ("ragged[-1, 0]", "23"),
+        ("ragged[np.array([1, 0])]", "[[23], [20, 21, 22]]"),
         ("slmtok.Ragged(ids, np.array([2, 0]))", "slmtok.Ragged(ids, np.array([0, 2, 2]))"),
         ("slmtok.Ragged(ids, np.array([1, 2]))", "slmtok.Ragged(ids, np.array([0, 1, 2]))"),
         ("slmtok.Ragged(ids, [1, 1])", "slmtok.Ragged(ids, np.array([0, 1, 2]))"),
@@ -446,8 +471,7 @@ def test_a_fix_has_all_that_was_asked_for(call: str, meant: str, bpe: slmtok.Tok
         (f"['{name}']" for name in ("input_ids", "offset_mapping") if call.endswith(f"['{name}']")), ""
     )
     found, expected = eval(f"{before}{fix}{behind}", names), eval(meant, names)
-    plain = [each.tolist() if hasattr(each, "tolist") else each for each in (found, expected)]
-    assert plain[0] == plain[1]
+    assert _plain(found) == _plain(expected)
 
 
 def test_options_of_padding_that_as_hf_refuses(bpe: slmtok.Tokenizer) -> None:

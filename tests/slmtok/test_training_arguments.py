@@ -63,6 +63,7 @@ BEFORE_READING = [
     ({"scheme": 5}, errors.OptionError, "scheme=5 is unknown"),
     ({"tie_break": ["rank"]}, errors.OptionError, "tie_break=['rank'] is unknown"),
     ({"format": 5}, errors.OptionError, "format=5 is unknown"),
+    ({"text_key": ["title", "text"]}, errors.WrongType, "fix:   text_template='{title} {text}'"),
     ({"text_key": 5}, errors.WrongType, "text_key must be a str, not int"),
     ({"progress": 5}, errors.WrongType, "progress must be a function"),
     ({"pattern": "cl100"}, errors.UnknownName, "unknown pattern 'cl100'; did you mean 'cl100k'?"),

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 import slmtok
-from slmtok.errors import CorruptFile, MissingInput, NotEnoughMemory, OptionError, OutputExists, UnsupportedVersion
+from slmtok.errors import (
+    CorruptFile,
+    MissingInput,
+    NotEnoughMemory,
+    OptionError,
+    OutputExists,
+    UnsupportedVersion,
+    WrongType,
+)
 from slmtok.training import counts_format
 from slmtok.training.counts import open_counts
 
@@ -24,6 +32,24 @@ def test_what_is_saved_is_loaded(counts, tmp_path):
     assert (back.totals, back.sha256, back.options) == (counts.totals, counts.sha256, counts.options)
     assert open_counts(path).layout.digest == digest
     assert slmtok.train(back, vocab_size=700) == slmtok.train(counts, vocab_size=700)
+
+
+def test_counts_have_no_name_of_another_kind_of_file(counts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counts.save("a.counts")
+    for save in (counts.save, lambda path: slmtok.merge_counts(["a.counts"], path)):
+        with pytest.raises(OptionError, match=r"'c\.json' would hold counts, which are binary, not \.json") as caught:
+            save("c.json")
+        assert caught.value.fix == "'c.counts'" and sorted(path.name for path in Path().iterdir()) == ["a.counts"]
+
+
+def test_the_count_of_a_word_is_an_item(counts):
+    word, n = counts.items()[0]
+    with pytest.raises(WrongType, match="has attributes, and no item") as caught:
+        counts[word.decode()]
+    assert eval(caught.value.fix, {"result": counts}) == n
+    with pytest.raises(WrongType, match=r"fix:   result\.items\(\), a list of pairs"):
+        counts[5]
 
 
 def test_parts_merge_to_the_digest_of_the_whole_in_any_order(counts, parts, tmp_path):

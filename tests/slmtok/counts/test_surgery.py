@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok.errors import InvalidTokens, OptionError, RequiredTooMany, VocabularyTooSmall, WrongType
+from slmtok.errors import InvalidTokens, OptionError, RequiredTooMany, UnknownOption, VocabularyTooSmall, WrongType
 from slmtok.training.surgery import compare_segmentation, extend, usage
 
 KINDS = [("bpe", "rank"), ("bpe", "bytes-greatest"), ("bpe", "hf"), ("word", "rank"), ("char", "rank")]
@@ -238,14 +238,20 @@ def test_foreign_vocabularies_are_left_alone():
         slmtok.extend(foreign, slmtok.count(slmtok.Texts(["a"]), pattern="gpt2"), vocab_size=60000)
 
 
+def test_a_number_of_new_tokens_is_added_to_the_present_ones(counts):
+    tok = slmtok.train(counts, vocab_size=400)
+    with pytest.raises(UnknownOption, match=r"fix:   vocab_size=410  # 400 ids and 10 more$"):
+        slmtok.extend(tok, counts, new_tokens=10)
+
+
 def test_tokens_to_prune_become_their_ids(counts):
     tok = slmtok.train(counts, vocab_size=400)
     word, other = tok.token_bytes(300).decode(), tok.token_bytes(301).decode()
     for ids in ([word, other, "no such"], iter([word, other, "no such"]), [300, 301, None]):
         with pytest.raises(WrongType, match=r"no token|no learned token of this vocabulary") as caught:
             slmtok.prune(tok, ids=ids)
-        fix = caught.value.fix.partition(", without ")[0]
-        assert eval(f"dict({fix})") == {"ids": [300, 301]}
+        fix = caught.value.fix
+        assert eval(f"dict({fix}\n)") == {"ids": [300, 301]}
         assert slmtok.prune(tok, ids=[300, 301])
     for ids in ([None], ["no such"]):
         with pytest.raises(WrongType, match="fix:   name ids from 272 to 399, without"):

@@ -49,9 +49,11 @@ def test_save(tokenizer: slmtok.Tokenizer, tmp_path: Path) -> None:
 
 
 def test_wrong_arguments(tokenizer: slmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    for wrong in ("tok.json", [tokenizer], {}, {"a": 5}):
+    for wrong in ("tok.json", [tokenizer], {}):
         with pytest.raises(WrongType, match="view takes a Tokenizer, or a dict of them"):
             slmtok.view(wrong)  # type: ignore[arg-type]
+    with pytest.raises(WrongType, match="'b' is int, not a Tokenizer"):
+        slmtok.view({"a": tokenizer, "b": 5})  # type: ignore[dict-item]
     with pytest.raises(OptionError, match="1,048,577 bytes"):
         slmtok.view(tokenizer, "x" * 1048577)
     odd = slmtok.train(slmtok.Texts(["a b c"] * 9), vocab_size=272, pattern=r"(?x) a | b ")
