@@ -61,7 +61,7 @@ from slmtok.errors import CorruptFile, InvalidSpecials, InvalidTokens, MissingIn
 from slmtok.files import free_name, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
-from slmtok.option_values import collect_once, parse_special
+from slmtok.option_values import collect_once, escape, parse_special
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.specials import FIRST_LEARNED, N_SPECIALS, SPELLING, SpecialId, pairs_meant, spellings_meant
 from slmtok.strict_json import FaultError, parse_object
@@ -616,7 +616,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
         # Here it is the command line that is wrong, not a file.
         error.fields["option"] = "special"
         if isinstance(sound := error.fields.get("spellings"), dict):
-            pairs = [f"{role}={text}" for role, text in sound.items()]
+            pairs = [f"{role}={escape(text)}" for role, text in sound.items()]
             line = shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output, *["--force"] * force])
             error.fix = line if {*sound} == {*names} else _without_alias(names, before.specials, line) or line
         raise
@@ -625,7 +625,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     after.save(output, force=force)
     add_notes(note for role, text in names.items() if (note := _spelling_note(before, role, text)))
     named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
-    listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
+    listed = "  ".join(f"{slot['id']} {slot['role']} {escape(str(slot['text']))}" for slot in named)
     return _outcome(before, after, tokenizer, output, [("specials", listed)], {"specials": named})
 
 
