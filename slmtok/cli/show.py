@@ -18,6 +18,7 @@ from slmtok.cli.options import TOKENIZER, argument, arguments_of_command, comman
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import OptionError
+from slmtok.files import free_name
 from slmtok.opening import load
 from slmtok.token_text import SPACE, escape_token
 
@@ -79,7 +80,19 @@ class Segmentation:
         }
 
 
-@command("show", habits=text_last("slmtok show"), example='slmtok show tok.json "Once upon a time"')
+def _as_page(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that writes a page of the tokens."""
+    is_page = value is not None and value.endswith(".html")
+    words = [word for word in arguments if word not in ("--ids", "--bytes", "--html", *[value] * is_page)]
+    words = [word for word in words if not word.startswith("--html=")]
+    tokenizer = [] if any(map(names_tokenizer, words)) else ["tok.json"]
+    output = value if is_page else free_name("tokens.html")
+    return shlex.join(["slmtok", "view", *tokenizer, *words, "-o", str(output)])
+
+
+@command(
+    "show", habits={**text_last("slmtok show"), "--html": _as_page}, example='slmtok show tok.json "Once upon a time"'
+)
 @argument("items", metavar="[TOK...] [TEXT|-]", nargs=-1, help=f"Any number of {TOKENIZER}; then the text.")
 @option("--tokenizer", "-t", "more", metavar="TOK", multiple=True, help="A further tokenizer. Repeat for several.")
 @option("--ids", is_flag=True, help="List every token with its id below.")

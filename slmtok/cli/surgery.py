@@ -200,7 +200,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
 
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
-         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500"),
+         habits={EXTRA: _size, **dict.fromkeys(("--keep", "--top"), instead("--vocab {}", "500")),
                  **_then_named("slice"), **_in_place("slice", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -371,6 +371,12 @@ def _of_class(value: str | None, arguments: Sequence[str]) -> str:
     return f"{listed} | awk '$2 > 1 {{print $1}}' > {name} && {shlex.join(['slmtok', 'prune', *words])} --ids {name}"
 
 
+def _of_min_count(value: str | None, arguments: Sequence[str]) -> str:
+    """What removes rare tokens, which occur in the text of `--unused-on`: a number of ids, or a list of ids."""
+    rare = shlex.join(["slmtok", "exposure", "DATA", "--below", value or "5", "-o", free_name("rare.json")])
+    return f"--keep N, the ids that are left; for a least number of uses, {rare} lists ids for --ids"
+
+
 _SIZE_FLAGS = ("--vocab", "--vocab-size", "--size")
 
 
@@ -387,7 +393,7 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
          habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"), "--class": _of_class,
-                 **dict.fromkeys(_SIZE_FLAGS, _kept),
+                 "--min-count": _of_min_count, **dict.fromkeys(_SIZE_FLAGS, _kept),
                  **_then_named("prune"), **_in_place("prune", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
