@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError, model_serializer, model_validator
 
-from slmmodel.config_values import EACH_RUN, Count, Number, Seconds, Section, Size, option
+from slmmodel.config_values import EACH_RUN, PositiveCount, Seconds, Section, Size, option
 from slmmodel.errors import Argument, Fix, InvalidConfig
 from slmmodel.sizes import parse_count, parse_size, parse_time, pointed_numbers
 
@@ -17,13 +17,13 @@ from slmmodel.sizes import parse_count, parse_size, parse_time, pointed_numbers
 class Budget(Section):
     """How long a run is: exactly one of these; without one the tokens of the preset, at most ten epochs."""
 
-    tokens: Count | None = option(None, "Tokens, padding included.", gt=0)
-    targets: Count | None = option(None, "Targets that count in the loss.", gt=0)
+    tokens: PositiveCount | None = option(None, "Tokens, padding included.")
+    targets: PositiveCount | None = option(None, "Targets that count in the loss.")
     bytes: Size | None = option(None, "Bytes of the targets, by vocab.json.", gt=0)
-    flops: Count | None = option(None, "Floating-point operations, forward and backward.", gt=0)
+    flops: PositiveCount | None = option(None, "Floating-point operations, forward and backward.")
     time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.", gt=0)
-    epochs: Number | None = option(None, "Passes over the data.", gt=0, le=1e9)
-    steps: Count | None = option(None, "Optimizer steps.", gt=0)
+    epochs: float | None = option(None, "Passes over the data.", gt=0, le=1e9)
+    steps: PositiveCount | None = option(None, "Optimizer steps.")
 
     @model_validator(mode="after")
     def _one(self) -> Budget:
@@ -113,6 +113,10 @@ def _times_meant(text: str) -> list[str]:
     return [f"{seconds:.0f}s"]
 
 
+_NO_LIMIT = re.compile("-1|none|unlimited|inf(inity)?", re.IGNORECASE)
+"""How other trainers spell that a number has no limit."""
+
+
 def meant_amount(budget: str, value: object) -> Fix:
     """The fix for an amount that a budget such as `time={}min` does not take, else an example.
 
@@ -120,6 +124,8 @@ def meant_amount(budget: str, value: object) -> Fix:
     before the word of its kind or `x`, with a decimal comma, and the first of several.
     """
     text, kind = str(value), budget.partition("=")[0]
+    if _NO_LIMIT.fullmatch(text):
+        return ("leave it out: the budget is then that of the preset, and each run has an end",)
     if kind in ("tokens", "targets") and text.lower().endswith("b") and _is_budget(f"bytes={text}"):
         number = f"{kind}={re.sub('i?[bB]$', '', text)}"
         ids = (", or ", Argument("budget", number), ", which counts ids") if _is_budget(number) else ()

@@ -163,9 +163,8 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
         elif hasattr(vars(run).get("model"), name):
             place, limit = f"{own}.model", f"is not a module; its module is {own}.model"
     if place:
-        load = "slmmodel.load" if run is owner else "slmmodel.app.load"
-        call = f"to(DEVICE), or {load}({os.fspath(run.path)!r}, device=DEVICE)" if run and name == "to" else name
-        fact += f"\n  limit: a {type(owner).__name__} {limit}\n  fix:   {place}.{call}"
+        fix = f"{place}.{name}" if limit.startswith("has") or run is None else _of_module(name, place, run, owner)
+        fact += f"\n  limit: a {type(owner).__name__} {limit}\n  fix:   {fix}"
     elif run is not None and name in _ATTRIBUTES_ELSEWHERE:
         path = os.fspath(run.path)
         text = f"slmmodel.app.load({path!r})" if run is owner else "run"
@@ -174,6 +173,18 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
         fix = form.format(shell=shlex.quote(path), path=path, text=text, name=name, scored=scored, own=own)
         fact += f"\n  fix:   {fix}"
     return AttributeError(fact, name=name, obj=owner)
+
+
+def _of_module(name: str, place: str, run: Run, owner: object) -> str:
+    """What stands for an attribute of the module at `place`, such as `run.model`; nothing for the modes of one."""
+    if name in ("eval", "train"):
+        measure = "; .evaluate() of it measures bits per byte" if name == "eval" and run is not owner else ""
+        further = f"; slm resume {shlex.quote(os.fspath(run.path))} in a shell trains it further" * (name == "train")
+        return f"leave it out: a loaded run is in evaluation mode{measure}{further}"
+    if name in ("to", "cpu", "cuda"):
+        load, device = "slmmodel.load" if run is owner else "slmmodel.app.load", "cpu" if name == "cpu" else "cuda"
+        return f"{load}({os.fspath(run.path)!r}, device={device!r})" + ", or another device" * (name == "to")
+    return f"write .{place.partition('.')[2]}.{name} in place of .{name}"
 
 
 @explains_indexing

@@ -111,12 +111,15 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 
 def parse_special(text: str) -> tuple[str, str]:
-    """`ROLE=SPELLING`. Raises `ValueError`, also for two pairs in one, `user=<|user|>,tool=<|tool|>`, and for JSON."""
+    """`ROLE=SPELLING`, with escapes. Raises `ValueError`, also for two pairs in one, `user=<|user|>,tool=<|tool|>`, and
+    for JSON.
+    """
     from slmtok.specials import divided_pairs
 
     if divided_pairs(text) != [text]:
         raise ValueError(f"takes one ROLE=SPELLING, not {text!r}")
-    return parse_pair(text)
+    role, spelling = parse_pair(text)
+    return role, parse_escapes(spelling)
 
 
 def collect_lists(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Sizes as text: `20MB` is 20 million bytes, `1GiB` is 2^30, `1e5` is 100,000."""
+"""Sizes as text: `20MB` is 20 million bytes, `1GiB` and `1Gi` are 2^30, `1e5` is 100,000."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
-    _UNITS |= {_letter: 1000**_power, f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
+    _UNITS |= dict.fromkeys((_letter, f"{_letter}b"), 1000**_power)
+    _UNITS |= dict.fromkeys((f"{_letter}i", f"{_letter}ib"), 1024**_power)
 
 _SIZE = re.compile(r"(\d{1,400})(?:\.(\d{1,30}))?(?:[eE]\+?(\d{1,2}))?\s*([a-zA-Z]*)", re.ASCII)
 

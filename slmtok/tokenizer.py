@@ -120,6 +120,10 @@ class Tokenizer(metaclass=_NamesConstructors):
         call = "its methods return new ones"
         if rest == "" and role != name and isinstance(value, str):
             call = f"tok = tok.with_special({role!r}, {value!r}) makes another one"
+        if name in ("n_vocab", "vocab_size") and isinstance(value, int):
+            larger = f"slmtok.extend(tok, slmtok.count(corpus), vocab_size={value}).tokenizer"
+            made = f"slmtok.slice(tok, {value})" if value <= self.n_vocab else larger
+            call = f"tok = {made} makes another one"
         raise AttributeError(f"a Tokenizer is immutable; {call}")
 
     def __delattr__(self, name: str) -> None:
@@ -208,7 +212,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         return True
 
     def __getitem__(self, key: object) -> NoReturn:
-        """Raises `WrongType` with the method that finds an id or a token."""
+        """Raises `WrongType` with the method that finds an id or a token. Python calls it to iterate, from 0 up."""
         raise not_indexed("a Tokenizer", key)
 
     def __contains__(self, key: object) -> NoReturn:

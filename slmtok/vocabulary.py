@@ -59,6 +59,10 @@ Layout: TypeAlias = Literal["own", "foreign"]
 def not_indexed(what: str, key: object) -> WrongType:
     """The error for an index of a vocabulary or of a tokenizer, with the method that finds an id or a token."""
     fix = "tok.get_vocab(), a dict from word to id"
+    if type(key) is int and key == 0:
+        # An index of 0 is also the first that Python asks for to iterate.
+        fact, fix = f"{what} is neither indexed nor iterated", "tok.token_bytes(0), or all: tok.vocabulary.items()"
+        return WrongType(fact, fix=fix)
     if isinstance(key, str):
         fix = f"tok.token_to_id({argument_text(key, 'word')})"
     elif isinstance(key, bytes):
@@ -122,7 +126,7 @@ class Vocabulary:
         return hash(self.fingerprint)
 
     def __getitem__(self, key: object) -> NoReturn:
-        """Raises `WrongType` with the method that finds an id or a token."""
+        """Raises `WrongType` with the method that finds an id or a token. Python calls it to iterate, from 0 up."""
         raise not_indexed("a Vocabulary", key)
 
     def __contains__(self, key: object) -> NoReturn:

@@ -259,14 +259,18 @@ def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
             if len(values) < 2
             else " repeats an arm"
         )
-        counts = [parse_count(value) for value in values] if axis == "vocabs" and len(set(values)) > 1 else [None]
+        values = [*dict.fromkeys(values)]
+        counts = [parse_count(value) for value in values] if axis == "vocabs" and len(values) > 1 else [None]
         example = kind.example if None in counts else ",".join(map(str, counts))
-        if axis == "patterns" and all(
+        if wrong is None and axis != "vocabs":
+            others = [] if len(values) > 1 else kind.example.split(",")
+            example = ",".join(dict.fromkeys([*values, *others]))
+        elif axis == "patterns" and all(
             named := [value if _of_pattern(value) else pattern_meant(value) for value in values]
         ):
             example = ",".join(map(str, named if len(named) > 1 else dict.fromkeys([*named, *kind.example.split(",")])))
-        elif axis == "vocabs" and len(values) == 1 and values[0].isdecimal():
-            example = f"{values[0]},{2 * int(values[0])}"
+        elif axis == "vocabs" and len(values) == 1 and (size := parse_count(values[0])):
+            example = f"{size},{2 * size}"
         elif wrong is not None and all(kind.recipe(one) for one in ",".join(map(listed, values)).split(",")):
             example = ",".join(map(listed, values))
         raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {example}", option=axis)

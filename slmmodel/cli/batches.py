@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -75,6 +76,22 @@ def _parse_n(text: str) -> int:
     raise ValueError(fact)
 
 
+def _parse_first_step(text: str) -> int:
+    """A step, from 0 on. Raises `ValueError`; for `-1`, the last one of a run, `AmbiguousError` with its number."""
+    number = parse_count(text)
+    if number is not None and number >= 0:
+        return number
+    fact, run = f"takes an integer >= 0, not {text!r}", next(filter(is_run, arguments_of_command()), None)
+    from_end = int(text[1:]) if _FROM_END.fullmatch(text) else 0
+    if from_end and run is not None and from_end <= (steps := _steps_of(RunFolder(Path(run))) or 0):
+        raise AmbiguousError(f"{fact}; the last step of {run} is {steps - 1}", [steps - from_end])
+    raise ValueError(fact)
+
+
+_FROM_END = re.compile(r"-[1-9]\d{0,8}", re.ASCII)
+"""A place from the end, such as `-1`."""
+
+
 def _steps_of(run: RunFolder) -> int | None:
     """The steps that a run has at its end."""
     return run.result.get("step") if run.finished else run.fingerprint.get("steps")
@@ -84,7 +101,8 @@ def _steps_of(run: RunFolder) -> int | None:
 @argument("source", metavar="RUN|DATA", help="A run, packed data, or text, with -t.")
 @corpus_options
 @option("--n", metavar="N", type=Parsed(_parse_n), default=2, help="Number of batches.")
-@option("--first-step", metavar="N", type=COUNT, default=0, help="The training step of the first batch.")
+@option("--first-step", metavar="N", type=Parsed(_parse_first_step), default=0,
+        help="The training step of the first batch.")  # fmt: skip
 @option("--max-rows", metavar="N", type=COUNT, default=4, help="Sequences shown of each batch; 0 shows all.")
 @option("--split", metavar="NAME", default="train", help="train or val.")
 @tokenizer_option(required=False, help="The tokenizer; by default that of the data. Without one: ids.")

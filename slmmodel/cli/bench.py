@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from slmmodel.checkpoint import RunFolder
@@ -9,10 +10,13 @@ from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.options import DURATION, numbers, setting_option, threads_option
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.errors import OptionError
+from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import format_bytes, format_count, format_time
-from slmtok.cli.options import AmbiguousError, command, option
+from slmtok.cli.arguments import without_options
+from slmtok.cli.options import AmbiguousError, arguments_of_command, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
+from slmtok.file_kinds import is_run
 
 PRESET = "cpu-demo"
 MAX_BATCH_SIZE = 1_000_000
@@ -53,6 +57,11 @@ def bench(
     """Measure training steps by batch size and device, at equal samples and at equal steps, and decoding."""
     if run is not None and preset is not None:
         raise OptionError(f"the run {run!r} and --preset {preset} name two models", fix="give one", option="preset")
+    if preset is not None and preset not in PRESETS and is_run(preset):
+        words = without_options(arguments_of_command(), ("--preset",))
+        raise OptionError(
+            f"{preset!r} is a run, not a preset", fix=shlex.join(["slm", "bench", preset, *words]), option="preset"
+        )
     config, optim, bytes_per_token = _model(run, preset or PRESET, optimizer)
     load_torch()
     import torch

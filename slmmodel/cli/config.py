@@ -25,7 +25,7 @@ from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, model_optio
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.models.presets import PRESETS
 from slmmodel.run_entries import CONFIG
-from slmtok.cli.options import argument, command, option, tokenizer_option
+from slmtok.cli.options import argument, command, instead, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.cli.streams import is_stdout
 from slmtok.files import free_name
@@ -117,7 +117,11 @@ _MAX_SETS = 12
 """Settings of a file that a fix repeats."""
 
 
-_HABITS = {**SETTING_HABITS, **dict.fromkeys(("-o", "--output"), to_stdout("slm config ", "run.yaml"))}
+_HABITS = {
+    **SETTING_HABITS,
+    **dict.fromkeys(("-o", "--output"), to_stdout("slm config ", "run.yaml")),
+    **dict.fromkeys(("--list", "--list-presets", "--presets"), instead("slm info presets")),
+}
 
 
 @command("config", example="slm config --preset cpu-demo > run.yaml", habits=_HABITS)

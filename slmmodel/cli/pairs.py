@@ -158,7 +158,8 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
             where=where,
             limit=f"fields: {', '.join(record) or 'none'}",
             fix=_fields_meant(record, None if {good, bad} & {*missing} else by)
-            + f"; and for --by {by} one of these fields" * (len(missing) > 1 and by in missing),
+            + f"; and for --by {by} one of these fields" * (len(missing) > 1 and by in missing)
+            + "; besides, the two texts are equal: leave the line out" * _has_equal_texts(record),
         )
     for name in names:
         if found := re.search("[\ud800-\udfff]", record[name]):
@@ -176,6 +177,12 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
             fix="leave the line out",
         )
     return Pair(record[good], record[bad], record[by] if by else "")
+
+
+def _has_equal_texts(record: Mapping[str, Any]) -> bool:
+    """Whether a record has two texts, which are equal, so that it is no pair."""
+    texts = [value for value in record.values() if isinstance(value, str)]
+    return len(texts) == 2 and texts[0] == texts[1]
 
 
 _OPPOSITES = (

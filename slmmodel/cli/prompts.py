@@ -22,7 +22,7 @@ from slmmodel.cli.open_by_path import (
 )
 from slmmodel.cli.options import BOUNDED, SEED, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import PROMPT_SHEET, check_result, checked, identity, load_result, measure_rows, save
-from slmmodel.cli.run_argument import without
+from slmmodel.cli.run_argument import run_here, without
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
 from slmmodel.folder_lock import check_in_place
@@ -33,6 +33,7 @@ from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import is_run
+from slmtok.files import free_name
 
 if TYPE_CHECKING:
     from slmmodel.data.source import TokenSource
@@ -98,11 +99,18 @@ def _own_prompts(value: str | None, arguments: Sequence[str]) -> str:
     return f'while IFS= read -r line; do {line} --prompt "$line"; done < {shlex.quote(text)}'
 
 
+def _listed(value: str | None, arguments: Sequence[str]) -> str:
+    """The command whose sheet lists the prompts."""
+    run = next((word for word in arguments if is_run(word)), None) or run_here()
+    return shlex.join(["slm", "prompts", run, "--max-new", "1", "-o", free_name("prompts.json")])
+
+
 _HABITS = {
     **run_as_argument("prompts"),
     **result_to_check(f"{PROMPT_SHEET}.json", "prompts"),
     **dict.fromkeys((EXTRA, *_PROMPT_FLAGS), _own_prompts),
     **dict.fromkeys(_LENGTHS, instead("--max-new {}", "100")),
+    **dict.fromkeys(("--list", "--list-prompts", "--show"), _listed),
 }
 
 

@@ -108,6 +108,10 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     folder, given = folder_of(path), RunFolder(Path(path))
     if of_tokens := of_tokenizer(path, ctx):
         raise given.not_a_run(path, what="a tokenizer", fix=of_tokens, option="run")
+    if path in (named := _runs_behind_names(ctx.meta["arguments"])):
+        error = given.not_a_run(path, fix=command_line(ctx, [named.get(each, each) for each in ctx.meta["arguments"]]))
+        error.limit = "a run is given as its folder alone, whose name it has in results"
+        raise error
     known, tokenizer, words = runs_in(folder) or runs_in(Path()), ctx.params.get("tokenizer"), ctx.meta["arguments"]
     tokenizer = tokenizer if is_argument(tokenizer, words) else None
     if tokenizer and os.path.exists(path) and len(positional_params(ctx.command)) > 1:  # noqa: PTH110
@@ -134,6 +138,12 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
         # The name of a model elsewhere, such as gpt2.
         error.limit = "; ".join(filter(None, [RUN_IS, error.limit]))
     raise error
+
+
+def _runs_behind_names(words: Sequence[str]) -> dict[str, str]:
+    """The runs in words such as `NAME=RUN`, by the word."""
+    parts = {word: word.partition("=")[2] for word in words if not word.startswith("-")}
+    return {word: run for word, run in parts.items() if run and is_run(run)}
 
 
 def is_argument(tokenizer: str | None, words: Sequence[str]) -> bool:

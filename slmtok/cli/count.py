@@ -81,7 +81,27 @@ def _pretokens(value: str | None, arguments: Sequence[str]) -> str:
     return f"leave it out, no command lists pretokens; {shlex.join(['python', '-c', program])} does"
 
 
-_HABITS = dict.fromkeys(("-t", "--tokenizer"), _tokenizer) | dict.fromkeys(_MOST_FREQUENT, _pretokens)
+_APPEND = ("--append", "--update", "--add-to")
+"""Options of other tools that keep what an output has."""
+
+
+def _appended(value: str | None, arguments: Sequence[str]) -> str:
+    """The commands that count into another file and merge both; for a new output, the line without the option."""
+    words = [word for word in arguments if word.partition("=")[0] not in _APPEND]
+    output = value_after(OUTPUT_FLAGS, words) or "all.counts"
+    if kind_of_file(output) != COUNTS:
+        return f"leave it out: no counts file {output!r} is there, to which count could append"
+    kept = [word for word in without_options(words, OUTPUT_FLAGS) if word != "--force"]
+    new, merged = free_name("new.counts"), free_name("merged.counts")
+    counted_apart = shlex.join(["slmtok", "count", *kept, "-o", new])
+    return f"{counted_apart} && {shlex.join(['slmtok', 'merge', output, new, '-o', merged])}"
+
+
+_HABITS = {
+    **dict.fromkeys(("-t", "--tokenizer"), _tokenizer),
+    **dict.fromkeys(_MOST_FREQUENT, _pretokens),
+    **dict.fromkeys(_APPEND, _appended),
+}
 
 
 @command("count", example="slmtok count corpus/ -o all.counts", habits=_HABITS)

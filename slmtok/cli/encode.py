@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
-from slmtok.cli.arguments import options_by_flag
+from slmtok.cli.arguments import options_by_flag, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, add_notes, check_output, known_size, read_texts, refuse_missing, text_files, writing
 from slmtok.cli.options import (
@@ -300,7 +300,9 @@ def _records_note(source: str, format: str) -> str:
 def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bool) -> None:
     if has_offsets and output_format != "ids":
         raise OptionError(
-            f"--offsets needs --output-format ids, not {output_format}", fix="--output-format ids", option="offsets"
+            f"--offsets needs --output-format ids, not {output_format}",
+            fix=_as_ids(target),
+            option="offsets",
         )
     if settings().as_json and output_format != "ids" and not has_output:
         raise OptionError(
@@ -310,6 +312,14 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
         raise OptionError(
             f"--output-format {output_format} is binary, and stdout is a terminal", fix="-o FILE", option="output"
         )
+
+
+def _as_ids(target: str) -> str:
+    """The command line without an output format, and with the name of a text as its output."""
+    name = free_name(str(Path(target).with_suffix(".txt"))) if Path(target).suffix.lower() in _NOT_LINES else target
+    words = without_options(arguments_of_command(), ("--output-format",))
+    renamed = {target: name, f"--output={target}": f"--output={name}"}
+    return shlex.join(["slmtok", "encode", *(renamed.get(word, word) for word in words)])
 
 
 def _check_name(output_format: str, target: str) -> None:

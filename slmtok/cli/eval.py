@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slmtok
-from slmtok.cli.files import read_documents, refuse_missing, require_bytes, text_files
+from slmtok.cli.arguments import without_options
+from slmtok.cli.files import names_tokenizer, read_documents, refuse_missing, require_bytes, text_files
 from slmtok.cli.options import (
     TOKENIZER,
+    Habit,
     choice,
     command,
     instead,
@@ -35,7 +37,23 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 
-_HABITS = dict.fromkeys(("--vocab", "--vocab-size"), instead("--sizes {}", "1024,2048"))
+_BASELINE = ("--baseline", "--against", "--versus", "--compare", "--reference")
+"""Options of other tools for a second one to measure."""
+
+
+def _beside(value: str | None, arguments: Sequence[str]) -> str:
+    """The command line with a second tokenizer as an argument."""
+    if value is None or not names_tokenizer(value):
+        return "leave it out: each tokenizer is an argument, slmtok eval TOK TOK --on TEXT"
+    words, given = without_options(arguments, _BASELINE), [*filter(names_tokenizer, arguments)]
+    at = next((at + 1 for at, word in enumerate(words) if word in given), 0)
+    return shlex.join(["slmtok", "eval", *words[:at], value, *words[at:]])
+
+
+_HABITS: dict[str, Habit] = {
+    **dict.fromkeys(("--vocab", "--vocab-size"), instead("--sizes {}", "1024,2048")),
+    **dict.fromkeys(_BASELINE, _beside),
+}
 """Options of other commands, each with what stands for it here."""
 _CLASSES = dict.fromkeys(("word", "words", "number", "numbers", "punctuation", "space", "spaces", "type"), "class")
 """Classes of strings, whose option is that of all classes."""

@@ -23,6 +23,7 @@ from slmtok.files import free_name, missing_input, read_file, read_limited
 from slmtok.formats.foreign_files import foreign_file
 from slmtok.formats.hf import looks_like
 from slmtok.opening import TIKTOKEN, load, missing_tokenizer, public_encoding
+from slmtok.option_values import escape
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 from slmtok.vocab_json import load_metadata
@@ -227,7 +228,7 @@ def _describe_tokenizer(file: str) -> tuple[dict[str, object], list[Row]]:
         ("kind", f"tokenizer, scheme {tokenizer.scheme}{foreign}"),
         ("ids", f"{tokenizer.n_vocab:,}, padded {tokenizer.padded_vocab:,}; {learned:,} {noun}"),
         ("pattern", f"{pattern.name or 'custom'} (Unicode {pattern.unicode})\n{pattern.regex}"),
-        ("specials", "  ".join(f"{slot.id} {slot.role} {slot.text}" for slot in slots if slot.role is not None)),
+        ("specials", "  ".join(f"{slot.id} {slot.role} {escape(slot.text or '')}" for slot in slots if slot.role)),
         ("longest", f"{len(longest)} bytes: {escape_token(longest)}"),
         ("options", _aligned(tokenizer.options)),
         ("provenance", _aligned({key: value for key, value in tokenizer.provenance.items() if value is not None})),

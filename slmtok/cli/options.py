@@ -52,7 +52,8 @@ OUTPUT = "Output"
 MAX_HELP_COLUMNS = 100
 QUIET = "Print no progress, no notes and no summary of what was written; results stay."
 TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
-_THOUSAND_SUFFIX = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)[kK]", re.ASCII)
+_UNIT_SUFFIX = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([kKmM])(i[bB]?)?", re.ASCII)
+"""A number of thousands or millions, which may be powers of 1024; with an i it is."""
 
 
 class AmbiguousError(ValueError):
@@ -100,20 +101,22 @@ class Parsed(click.ParamType[Any]):
 def parse_integer(text: str) -> int:
     """An integer from 0 up; `8_192`, `8,192` and `1e3` are one, `4096,8192` and `8k` are not.
 
-    Raises `ValueError`, `AmbiguousError` for `8k`.
+    Raises `ValueError`, `AmbiguousError` for `8k` and `8Ki`.
     """
     has_unit = text[-1:].isalpha()
     number = None if has_unit else parse_size(text)
     if number is None:
         fact = f"takes an integer >= 0, not {text!r}"
-        if thousands := _THOUSAND_SUFFIX.fullmatch(text):
+        if found := _UNIT_SUFFIX.fullmatch(text):
             # Imported where a value is wrong: it takes 3 ms.
             from fractions import Fraction
 
+            power = 1 if found[2] in "kK" else 2
             # Of `1.1k` only the first is a whole number.
-            products = (Fraction(thousands[1]) * unit for unit in (1000, 1024))
+            products = (Fraction(found[1]) * unit**power for unit in ((1024,) if found[3] else (1000, 1024)))
             numbers = [int(number) for number in products if number.denominator == 1]
-            raise AmbiguousError(f"{fact}; {' or '.join(map(str, numbers))}?", numbers)
+            if numbers:
+                raise AmbiguousError(f"{fact}; {' or '.join(map(str, numbers))}?", numbers)
         if has_unit and parse_size(text) is not None:
             fact += ", which is a size in bytes"
         raise ValueError(fact)

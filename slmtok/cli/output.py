@@ -59,7 +59,7 @@ def settings() -> Settings:
     return context.obj if context is not None and isinstance(context.obj, Settings) else Settings()
 
 
-_WITH_ESCAPES = ("--separator", "--text-template")
+_WITH_ESCAPES = ("--separator", "--text-template", "--special")
 """Options in which a backslash begins an escape."""
 
 
@@ -87,6 +87,8 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
             for name, held in value.items()
             for each in (held if isinstance(held, (list, tuple)) else [held])
         )
+        if flag in _WITH_ESCAPES:
+            pairs = ((name, escape(each)) for name, each in pairs)
         return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in pairs)
     if flag == "--exclude" and isinstance(value, tuple):
         return " ".join(f"{flag} {shlex.quote(glob)}" for glob in value)

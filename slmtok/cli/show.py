@@ -19,6 +19,7 @@ from slmtok.cli.options import TOKENIZER, argument, arguments_of_command, comman
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import OptionError
+from slmtok.files import free_name
 from slmtok.opening import load
 from slmtok.token_text import SPACE, escape_token
 
@@ -93,7 +94,19 @@ def _packed_documents(_: str | None, arguments: Sequence[str]) -> str:
 
 _OF_DATA = ("--docs", "--split")
 """Options of decode for the documents of packed data that it reads."""
-_HABITS = text_last("slmtok show") | dict.fromkeys(_OF_DATA, _packed_documents)
+
+
+def _as_page(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that writes a page of the tokens."""
+    is_page = value is not None and value.endswith(".html")
+    words = [word for word in arguments if word not in ("--ids", "--bytes", "--html", *[value] * is_page)]
+    words = [word for word in words if not word.startswith("--html=")]
+    tokenizer = [] if any(map(names_tokenizer, words)) else ["tok.json"]
+    output = value if is_page else free_name("tokens.html")
+    return shlex.join(["slmtok", "view", *tokenizer, *words, "-o", str(output)])
+
+
+_HABITS = {**text_last("slmtok show"), **dict.fromkeys(_OF_DATA, _packed_documents), "--html": _as_page}
 
 
 @command("show", habits=_HABITS, example='slmtok show tok.json "Once upon a time"')

@@ -61,7 +61,7 @@ from slmtok.errors import CorruptFile, InvalidSpecials, InvalidTokens, MissingIn
 from slmtok.files import free_name, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
-from slmtok.option_values import collect_once, parse_special
+from slmtok.option_values import collect_once, escape, parse_special
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.specials import FIRST_LEARNED, N_SPECIALS, SPELLING, SpecialId, pairs_meant, spellings_meant
 from slmtok.strict_json import FaultError, parse_object
@@ -200,7 +200,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
 
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
-         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500"),
+         habits={EXTRA: _size, **dict.fromkeys(("--keep", "--top"), instead("--vocab {}", "500")),
                  **_then_named("slice"), **_in_place("slice", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -371,6 +371,12 @@ def _of_class(value: str | None, arguments: Sequence[str]) -> str:
     return f"{listed} | awk '$2 > 1 {{print $1}}' > {name} && {shlex.join(['slmtok', 'prune', *words])} --ids {name}"
 
 
+def _of_min_count(value: str | None, arguments: Sequence[str]) -> str:
+    """What removes rare tokens, which occur in the text of `--unused-on`: a number of ids, or a list of ids."""
+    rare = shlex.join(["slmtok", "exposure", "DATA", "--below", value or "5", "-o", free_name("rare.json")])
+    return f"--keep N, the ids that are left; for a least number of uses, {rare} lists ids for --ids"
+
+
 _SIZE_FLAGS = ("--vocab", "--vocab-size", "--size")
 
 
@@ -387,7 +393,7 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
          habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"), "--class": _of_class,
-                 **dict.fromkeys(_SIZE_FLAGS, _kept),
+                 "--min-count": _of_min_count, **dict.fromkeys(_SIZE_FLAGS, _kept),
                  **_then_named("prune"), **_in_place("prune", "small.json")})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
@@ -631,7 +637,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
         # Here it is the command line that is wrong, not a file.
         error.fields["option"] = "special"
         if isinstance(sound := error.fields.get("spellings"), dict):
-            pairs = [f"{role}={text}" for role, text in sound.items()]
+            pairs = [f"{role}={escape(text)}" for role, text in sound.items()]
             line = shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output, *["--force"] * force])
             error.fix = line if {*sound} == {*names} else _without_alias(names, before.specials, line) or line
         raise
@@ -640,7 +646,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     after.save(output, force=force)
     add_notes(note for role, text in names.items() if (note := _spelling_note(before, role, text)))
     named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
-    listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
+    listed = "  ".join(f"{slot['id']} {slot['role']} {escape(str(slot['text']))}" for slot in named)
     return _outcome(before, after, tokenizer, output, [("specials", listed)], {"specials": named})
 
 

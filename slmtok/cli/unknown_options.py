@@ -32,6 +32,7 @@ from slmtok.errors import render, suggestion
 from slmtok.path_arguments import is_glob
 
 _SHORT_NAME = 2
+_NEGATIVE = re.compile(r"-\d+(\.\d+)?", re.ASCII)
 _MIN_PREFIX = 4
 """Characters with which an option begins that stand for it."""
 _DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
@@ -344,7 +345,8 @@ def value_of(name: str, arguments: Sequence[str]) -> str | None:
     for argument, following in zip(arguments, [*arguments, "-"][1:], strict=True):
         flag, equals, value = argument.partition("=")
         if flag.replace("_", "-") == name.replace("_", "-"):
-            return value if equals else None if following.startswith("-") else following
+            is_value = not following.startswith("-") or _NEGATIVE.fullmatch(following)
+            return value if equals else following if is_value else None
         if len(name) == len("-o") and argument.startswith(name):
             return argument[len(name) :]
     return None

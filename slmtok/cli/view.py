@@ -6,10 +6,20 @@ import shlex
 from pathlib import Path
 
 from slmtok.cli.files import PAGE, STDIO, check_content, check_opens, check_output, short_names, write_page
-from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, instead, option, output_options
+from slmtok.cli.options import (
+    OUTPUT,
+    TOKENIZER,
+    argument,
+    arguments_of_command,
+    command,
+    instead,
+    option,
+    output_options,
+)
 from slmtok.cli.output import Outcome
 from slmtok.cli.text_argument import data_name, encoding_of, notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import InvalidText, OptionError
+from slmtok.file_kinds import NAMES, kind_of_file
 from slmtok.opening import load
 
 _HABITS = {
@@ -41,12 +51,12 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
 
     names, text = split_arguments(items, more)
     if not names:
-        file = Path(text or "")
+        file, kind = Path(text or ""), NAMES.get(kind_of_file(text or ""))
         is_too_large = file.is_file() and file.stat().st_size > MAX_TEXT_BYTES
         raise OptionError(
-            "no tokenizer is named" if text is None else f"{text!r} is a text, and no tokenizer is named",
+            "no tokenizer is named" if text is None else f"{text!r} is {kind or 'a text'}, and no tokenizer is named",
             limit=f"{TOKENIZER}; {MAX_TEXT_BYTES:,} bytes of text on a page" if is_too_large else TOKENIZER,
-            fix=_with_tokenizer(None if is_too_large else text, output),
+            fix=_with_tokenizer(text, is_kept=not (is_too_large or kind)),
             option="tokenizer",
         )
     check_opens(opens, output)
@@ -68,9 +78,11 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, tokenizers=names)
 
 
-def _with_tokenizer(text: str | None, output: str) -> str:
-    """The command line with a tokenizer before a text, which is piped in where it is a file."""
+def _with_tokenizer(text: str | None, *, is_kept: bool) -> str:
+    """The command line with a tokenizer before a text that is kept, which is piped in where it is a file."""
     is_file = text is not None and Path(text).is_file()
-    words = ["slmtok", "view", "tok.json", *([] if text is None else [STDIO if is_file else text])]
-    command = shlex.join([*words, *([] if output == "tokens.html" else ["-o", output])])
-    return f"{command} < {shlex.quote(str(text))}" if is_file else command
+    words = [word for word in arguments_of_command() if is_kept or word != text]
+    command = shlex.join(
+        ["slmtok", "view", "tok.json", *(STDIO if is_file and word == text else word for word in words)]
+    )
+    return f"{command} < {shlex.quote(str(text))}" if is_file and is_kept else command

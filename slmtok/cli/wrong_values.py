@@ -61,6 +61,8 @@ _DOCUMENTS = re.compile(r"([1-9]\d*[kM]?)\s*(?:docs?|documents?|records?|lines?|
 """A number of documents, such as `5000 docs`."""
 
 _SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
+_UNREAD = re.compile(r"^(?!-?\d*\.?\d+%?$).*\d")
+"""A number in a notation that no rule reads, such as `12x`."""
 
 
 def valid_value(name: str, error: click.BadParameter, context: click.Context) -> str | None:
@@ -106,7 +108,7 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if found and found[1] and name.endswith("-chars") and parse_size(value) and parse_size(number):
         return f"{name} {number}{size}"
     if found and found[1]:
-        return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
+        return f"{name} {found[1]}" if found[2] else _for_instance(name, found[1], value, size)
     defaults = (getattr(param, "default", None), getattr(param, "show_default", None))
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
     if default and _NO_LIMIT.fullmatch(value) and "0 is no limit" in str(getattr(param, "help", None)):
@@ -122,7 +124,14 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if sized := _size_meant(name, value, context):
         return f"{sized}{size}"
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
-    return f"{name} {example}, for instance{size}" if example else None
+    return _for_instance(name, example, value, size) if example else None
+
+
+def _for_instance(name: str, example: str, value: str, size: str) -> str:
+    """The option with an example, which would be taken for the meaning of a number that cannot be read."""
+    if _UNREAD.search(value) and _NUMBER.fullmatch(example) and not size:
+        return f"{name} N, with N a number in digits"
+    return f"{name} {example}, for instance{size}"
 
 
 def _pairs_meant(name: str, value: str, pair: str, context: click.Context) -> str:
@@ -424,7 +433,9 @@ def _tokenizer_changed(name: str, context: click.Context) -> _Changed | None:
 
 
 def _whole(text: str) -> int | None:
-    """The number in `500.0` and in `2^11`; None for other text."""
+    """The number in `500.0`, `2^11` and `0x200`; None for other text."""
+    if re.fullmatch("0[xX][0-9a-fA-F]{1,8}", text):
+        return int(text, 16)
     if power := _POWER.fullmatch(text):
         return int(int(power[1]) ** int(power[2]))
     found = re.fullmatch(r"(\d+)\.0*", text, re.ASCII)

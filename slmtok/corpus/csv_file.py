@@ -163,6 +163,14 @@ def _header(row: list[bytes], options: ReadOptions, path: str, line: int, rows: 
         text = b",".join(row)
         if (fix := format_of_name(path, options)) and (len(row) == 1 or bare_suffix(path) == ".tsv"):
             error.limit, error.fix = None, fix
+            if b"\t" in text:
+                others = [b",".join(row).split(b"\t") for row in islice(behind, _MAX_ROWS)]
+                # Its options beside the format, which the name says.
+                key = _as_tsv([text.split(b"\t"), *others], template)[2:]
+                error.fix = (
+                    *fix,
+                    *(("; besides, no column is named ", repr(template.fields[0]), ": ", *key) if key else ()),
+                )
         elif by_mark := _fix_of_mark(path, options):
             error.limit, error.fix = by_mark
         elif b"\t" in text and not _has_quotes(path):

@@ -430,11 +430,14 @@ class _Line:
                 raise self._separated(f"the ids are written with {' and '.join(map(repr, marks))}", "tr -s '(),;' ' '")
             if found := self._numbers_of_python(word):
                 raise found
+            is_hex = _HEXADECIMAL.fullmatch(text) is not None
             raise MalformedRecord(
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
                 where=f"{self._where}, word {index + 1}",
                 limit="ASCII digits, or id:start:end with start <= end",
-                fix="ids with spaces between, one document a line, as slmtok encode writes without --output-format",
+                fix=f"ids as decimal numbers: {int(text, 16)} for {text}"
+                if is_hex
+                else "ids with spaces between, one document a line, as slmtok encode writes without --output-format",
             )
         id = int(match[1])
         if id > _MAX_I64:
@@ -446,6 +449,8 @@ class _Line:
             )
         return id
 
+
+_HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]{1,16}")
 
 _LINES_OF_LISTS = "python -c " + shlex.quote(
     r"""import re, sys; lists = re.findall(r"\[[^][]*\]", sys.stdin.read()); """

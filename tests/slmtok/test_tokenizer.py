@@ -160,6 +160,14 @@ def test_no_merge_crosses_a_segment(bpe: slmtok.Tokenizer) -> None:
 def test_immutable(bpe: slmtok.Tokenizer) -> None:
     with pytest.raises(AttributeError, match="immutable"):
         bpe._vocabulary = None  # type: ignore[assignment]
+    with pytest.raises(AttributeError, match=r"immutable; tok = slmtok\.slice\(tok, 280\) makes another one$"):
+        bpe.n_vocab = 280  # type: ignore[misc]
+    with pytest.raises(AttributeError, match=r"tok = slmtok\.extend\(.*, vocab_size=90000\)\.tokenizer makes another"):
+        bpe.n_vocab = 90_000  # type: ignore[misc]
+    with pytest.raises(
+        TypeError, match=r"nor iterated\n  fix:   tok.token_bytes\(0\), or all: tok\.vocabulary\.items\(\)$"
+    ):
+        list(bpe)  # type: ignore[call-overload]
     with pytest.raises(AttributeError, match="immutable"):
         del bpe._vocabulary
     before = bpe.to_bytes()

@@ -478,18 +478,27 @@ def test_rows_and_modules(here):
     with pytest.raises(WrongType) as rows:
         run.score(ids)
     assert len(eval(str(rows.value.fix).partition(", one call")[0], {"run": run, "ids": ids})) == 2
-    with pytest.raises(AttributeError, match=r"has no attribute 'eval'\n(.*\n)*  fix:   run\.model\.eval$") as module:
-        run.eval()
-    assert eval(str(module.value).rpartition(" ")[2], {"run": run})().training is False
+    assert not run.model.training
+    for name, fix in {
+        "eval": "leave it out: a loaded run is in evaluation mode",
+        "train": "leave it out: a loaded run is in evaluation mode; slm resume run in a shell trains it further",
+        "to": "slmmodel.load('run', device='cuda'), or another device",
+        "cpu": "slmmodel.load('run', device='cpu')",
+        "parameters": "write .model.parameters in place of .parameters",
+    }.items():
+        with pytest.raises(AttributeError) as module:
+            getattr(run, name)
+        assert str(module.value).endswith(f"  limit: a Run is not a module; its module is run.model\n  fix:   {fix}")
+    with pytest.raises(AttributeError, match=r"evaluation mode; \.evaluate\(\) of it measures bits per byte$"):
+        slmmodel.app.load("run").eval()
     with pytest.raises(AttributeError, match=r"has no attribute 'evaluat'$"):
         run.evaluat  # noqa: B018
     of_text = slmmodel.app.load("run")
     for each, load in ((run, slmmodel.load), (of_text, slmmodel.app.load)):
         with pytest.raises(AttributeError) as moved:
-            each.to("cpu")
-        names = {"run": each, "slmmodel": slmmodel, "DEVICE": "cpu"}
-        module, loaded = (eval(fix, names) for fix in str(moved.value).partition("fix:   ")[2].split(", or "))
-        assert module is (run if each is run else of_text.run).model and type(loaded) is type(load("run"))
+            each.cpu()
+        loaded = eval(str(moved.value).partition("fix:   ")[2], {"slmmodel": slmmodel})
+        assert type(loaded) is type(load("run"))
     with pytest.raises(WrongType, match=r"  fix:   run\.generate\(prompt\), or run\.score\(text\)$"):
         of_text("the fox")
     with pytest.raises(AttributeError, match=r"  fix:   run\.run\.seq_len$"):

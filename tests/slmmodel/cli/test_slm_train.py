@@ -121,7 +121,7 @@ def test_a_file_and_set_and_options(slm, data):
         (["--budget", "minutes=5"], 2, "fix:   --budget time=5min\n"),
         (["--budget", "epoch=3"], 2, "fix:   --budget epochs=3\n"),
         (["--budget", "max_iters=3"], 2, "fix:   --budget steps=3\n"),
-        (["--budget", "steps=0"], 2, "limit: greater than 0\n  fix:   --budget steps=500, for instance\n"),
+        (["--budget", "steps=0"], 2, "limit: greater than or equal to 1\n  fix:   --budget steps=500, for instance\n"),
         (["--set", "optim.lr=nan"], 2, "fix:   leave out optim.lr, then the preset decides\n"),
         (["--set", "run.deterministic=perhaps"], 2, "fix:   --set run.deterministic=false, as without it\n"),
         (["--set", "optim.schedule.warmup=-1"], 2, "fix:   leave out optim.schedule.warmup\n"),

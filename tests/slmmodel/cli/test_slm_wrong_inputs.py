@@ -119,6 +119,25 @@ CASES = {
         "fix:   --set model.n_layers=",
     ),
     "train data -o r --epochs 0": (2, "fix:   use --budget epochs=3, for instance\n"),
+    "train data -o r --budget steps=-1": (
+        2,
+        "limit: an integer >= 1\n  fix:   leave it out: the budget is then that of the preset",
+    ),
+    "train data -o r --max-steps -1": (2, "fix:   leave it out: the budget is then that of the preset"),
+    "train data -o r --budget epochs=-1": (2, "limit: greater than 0\n"),
+    "ablate --text a.txt --vocabs 300,300 --cpu": (2, "fix:   --vocabs 300,600\n"),
+    "ablate --text a.txt --vocabs 300,300,320 --cpu": (2, "fix:   --vocabs 300,320\n"),
+    "ablate --text a.txt --patterns gpt2,gpt2 --cpu": (2, "fix:   --patterns gpt2,slm,o200k\n"),
+    "config --list": (2, "fix:   slm info presets\n"),
+    "prompts --list": (2, "fix:   slm prompts run --max-new 1 -o prompts.json\n"),
+    "batches run --first-step -1": (2, "the last step of run is 3\n  where: slm batches\n  fix:   --first-step 3\n"),
+    "batches run --first-step -9": (2, "--first-step takes an integer >= 0, not '-9'\n"),
+    "bench --preset run --batch-sizes 4": (2, "fix:   slm bench run --batch-sizes 4\n"),
+    "plot base=run new=run2 -o c.png": (1, "fix:   slm plot run run2 -o c.png\n"),
+    "pairs run equal.jsonl": (
+        1,
+        "fix:   --good good --bad bad; besides, the two texts are equal: leave the line out\n",
+    ),
     "train data -o r --max-steps 0": (2, "fix:   use --budget steps=500, for instance\n"),
     "train data -o r --budget minutes=0": (2, "fix:   --budget time=3min\n"),
     "train data -o r --budget iters=7": (2, "fix:   --budget steps=7\n"),
@@ -355,6 +374,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(folder / "run", folder / "run2")
     (folder / "texts").mkdir()
     (folder / "texts" / "b.txt").write_text(TEXT)
+    (folder / "equal.jsonl").write_text('{"good": "a b", "bad": "a b"}\n')
     (folder / "a.yaml").write_text("run: {budget: {steps: 1}}\n")
     (folder / "heads.yaml").write_text("model: {preset: cpu-demo, d_model: 100, n_heads: 3}\ndata: {train: data}\n")
     return folder

@@ -54,6 +54,10 @@ def test_a_size_suits_the_tokenizer(slmtok, here, line, value, fix) -> None:
     ("line", "fix"),
     [
         ("train a.txt --vocab 2^11", "--vocab 2048"),
+        ("train a.txt --vocab 1Ki", "--vocab 1024"),
+        ("train a.txt --vocab 1.5KiB", "--vocab 1536"),
+        ("train a.txt --vocab 1M", "--vocab 1000000, or --vocab 1048576"),
+        ("train a.txt --vocab 0x200", "--vocab 512"),
         ("train a.txt --vocab 290 --max-docs 10**3", "--max-docs 1000"),
         ("train a.txt --vocab 290 --max-token-length None", "--max-token-bytes 0, which is no limit; without it 64"),
         ("train a.txt --vocab 290 --max-token-chars none", "--max-token-chars 0, which is no limit"),
@@ -64,6 +68,13 @@ def test_powers_and_no_limit(slmtok, here, line, fix) -> None:
     assert (ran.code, ran.err.splitlines()[-1]) == (2, f"  fix:   {fix}")
     at = line.rindex(" --")
     assert slmtok(*line[:at].split(), *fix.partition(",")[0].split(), "-o", "new.json", "--allow-smaller").code == 0
+
+
+@pytest.mark.parametrize("options", ["--vocab 12x", "--vocab 290 --max-docs 12x"])
+def test_an_unreadable_number_is_not_answered_with_another(slmtok, here, options) -> None:
+    ran = slmtok("train", "a.txt", *options.split(), "-o", "new.json")
+    fix = f"{options.rpartition(' ')[0].split()[-1]} N, with N a number in digits"
+    assert (ran.code, ran.err.splitlines()[-1]) == (2, f"  fix:   {fix}")
 
 
 @pytest.mark.parametrize(

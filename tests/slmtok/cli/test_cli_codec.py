@@ -230,6 +230,11 @@ def test_not_an_id(slmtok, tok, word):
     )
 
 
+def test_a_hexadecimal_id_is_named_in_decimal(slmtok, tok):
+    ran = slmtok("decode", "-t", tok, stdin=b"0x12c 0x12d\n")
+    assert ran.code == 1 and ran.err.endswith("  fix:   ids as decimal numbers: 300 for 0x12c\n")
+
+
 @pytest.mark.parametrize("word", ["113:9:1", f"113:{'9' * 30}:1", f"113:{2**70}:{2**69}"])
 def test_span_that_ends_before_it_starts(slmtok, tok, word):
     ran = slmtok("decode", "-t", tok, stdin=f"113:0:1 {word}\n".encode())
@@ -318,7 +323,6 @@ def test_offsets_that_exist_are_refused_before_the_work(slmtok, tok, leftovers):
 @pytest.mark.parametrize(
     ("flags", "error"),
     [
-        ("--offsets --output-format npy", "--offsets needs --output-format ids, not npy\n  fix:   --output-format ids"),
         (
             "--json --output-format tokens",
             "--json without -o prints ids, not --output-format tokens\n  fix:   -o FILE",

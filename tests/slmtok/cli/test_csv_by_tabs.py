@@ -67,3 +67,12 @@ def test_a_tab_in_a_text_between_commas_is_text(slmtok, text: str) -> None:
     ran = slmtok("count", "a.csv", *shlex.split("--text-key 2 -o x --json"))
     assert ran.json["result"]["bytes"] == 9 * len(text) and "tabs" not in ran.err
     assert fix_of(slmtok("count", "a.csv", "-o", "y")) == "--text-key 2"
+
+
+def test_a_tsv_read_as_csv_is_told_its_column_too(slmtok) -> None:
+    Path("a.tsv").write_text("".join(f"{number}\tthe cat number {number} sat\n" for number in range(9)))
+    line = "train a.tsv --vocab 280 --allow-smaller -o x.json"
+    fix = fix_of(slmtok(*line.split(), "--format", "csv"))
+    head, key = fix.split("; besides, no column is named 'text': ")
+    assert head == "leave --format out: the name says tsv"
+    assert slmtok(*line.split(), *key.split()).code == 0

@@ -178,3 +178,20 @@ def test_another_name_of_a_role_in_python(here) -> None:
         with pytest.raises(package.errors.InvalidSpecials, match="not a role") as caught:
             tok.with_special(name, "<|end|>")
         assert caught.value.fix == "tok.with_special('eos', '<|end|>')"
+
+
+def test_a_spelling_has_the_escapes_of_a_separator(slmtok, here) -> None:
+    assert slmtok("train", "a.txt", "--vocab", "290", "--special", r"user=\n", "-o", "new.json").code == 0
+    assert package.load("new.json").specials.text("user") == "\n"
+    ran = slmtok("set-special", "tok.json", r"user=\n", r"tool=a\\n", "-o", "chat.json")
+    assert ran.code == 0 and package.load("chat.json").specials.text("tool") == r"a\n"
+    for shown in (ran.out, slmtok("info", "chat.json").out):
+        assert r"user \n  " in shown and r"tool a\\n" in shown
+
+
+def test_the_remedy_for_a_spelling_keeps_its_escapes(slmtok, here) -> None:
+    ran = slmtok("train", "a.txt", "--vocab", "290", "--special", r"user=\n", "--special", r"tool=\n", "-o", "new.json")
+    _, *options = shlex.split("slmtok " + ran.err.rpartition("  fix:   ")[2].strip())
+    assert ran.code == 2 and r"user=\n" in options
+    assert slmtok("train", "a.txt", "--vocab", "290", *options, "-o", "new.json").code == 0
+    assert package.load("new.json").specials.text("user") == "\n"

@@ -92,6 +92,9 @@ def test_words_of_a_text_to_encode(slmtok, here) -> None:
         "reproduce tok.lock --vocab 300": "slmtok extend tok.json src/a.txt --vocab 300 -o tok-2.json",
         "reproduce lock.json --vocab 280": "slmtok slice tok.json --vocab 280 -o tok-2.json",
         "reproduce tok.lock --vocab": "leave it out: the lock has the size",
+        "slice tok.json --top 280 -o s.json": "use --vocab 280",
+        "prune tok.json --unused-on src --min-count 5 -o p.json": "use --keep N, the ids that are left; "
+        "for a least number of uses, slmtok exposure DATA --below 5 -o rare.json lists ids for --ids",
         "view tok.json --vocab": "slmtok vocab tok.json",
         "vocab tok.json -i --grep THE": "slmtok vocab tok.json --grep '(?i)THE'",
         "vocab -i THE --sort=bytes tok.json": "slmtok vocab --sort=bytes tok.json --grep '(?i)THE'",
