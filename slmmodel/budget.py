@@ -17,13 +17,13 @@ from slmmodel.sizes import parse_count, parse_size, parse_time, pointed_numbers
 class Budget(Section):
     """How long a run is: exactly one of these; without one the tokens of the preset, at most ten epochs."""
 
-    tokens: PositiveCount | None = option(None, "Tokens, padding included.")
-    targets: PositiveCount | None = option(None, "Targets that count in the loss.")
+    tokens: PositiveCount | None = option(None, "Tokens, padding included.", gt=0)
+    targets: PositiveCount | None = option(None, "Targets that count in the loss.", gt=0)
     bytes: Size | None = option(None, "Bytes of the targets, by vocab.json.", gt=0)
-    flops: PositiveCount | None = option(None, "Floating-point operations, forward and backward.")
+    flops: PositiveCount | None = option(None, "Floating-point operations, forward and backward.", gt=0)
     time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.", gt=0)
     epochs: float | None = option(None, "Passes over the data.", gt=0, le=1e9)
-    steps: PositiveCount | None = option(None, "Optimizer steps.")
+    steps: PositiveCount | None = option(None, "Optimizer steps.", gt=0)
 
     @model_validator(mode="after")
     def _one(self) -> Budget:
