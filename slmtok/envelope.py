@@ -105,6 +105,26 @@ BASELINES = schema.table(
     {"train_bytes_all": schema.integer()},
 )
 """What `slmtok.analysis.baselines` gives, in the payloads of audits and certificates."""
+MAX_BASELINE_BYTES = 16_000_000
+"""Limit of the training text and of the held-out text of baselines, which have the sizes used."""
+MAX_XZ_DICT_BYTES = 16 << 20
+"""A dictionary takes 11 times its size of memory; that of a shorter text has its size, and finds as much."""
+
+
+def baseline_limits(found: Mapping[str, Any], scored_bytes: int) -> str:
+    """Which parts of the texts these baselines take in; empty where it is all, `scored_bytes` of held-out text."""
+    train, held_out = found["train_bytes"], found["bytes"]
+    parts = []
+    # An audit does not read the training text behind the limit.
+    if train < found.get("train_bytes_all", 0) or train == MAX_BASELINE_BYTES:
+        parts.append(f"the first {train:,} bytes of the training text")
+    if held_out < scored_bytes:
+        parts.append(f"the first {held_out:,} bytes of the text")
+    if train + held_out > MAX_XZ_DICT_BYTES:
+        parts.append(f"a dictionary of {MAX_XZ_DICT_BYTES >> 20} MiB for xz")
+    return f"limited to {', '.join(parts)}" if parts else ""
+
+
 _ENVELOPE = schema.table(
     {
         "kind": schema.text,

@@ -40,6 +40,7 @@ from slmtok.cli.options import (
     parse_choice,
 )
 from slmtok.cli.output import Outcome, counted, print_rows, table, write_line, write_text
+from slmtok.envelope import baseline_limits
 from slmtok.errors import OptionError as CommandError
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import has_manifest, is_run
@@ -438,6 +439,7 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
         [
             ("holds for", result["scope"]),
             ("scored", f"{counted(held['documents'], 'document')}, {format_bytes(held['bytes'])}"),
+            ("baselines", baseline_limits(result["baselines"], held["bytes"]) if result["baselines"] else ""),
             ("trained on", f"{counted(trained['documents'], 'document')}, {format_bytes(trained['bytes'])}"),
             ("result", str(written["result"])),
             ("page", written["page"] or ""),

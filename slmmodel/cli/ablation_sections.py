@@ -11,6 +11,7 @@ from slmmodel.cli.ablation_files import LOCK, RESULT, load_ablation, load_lock
 from slmmodel.cli.curves import LABELS
 from slmmodel.cli.result_sections import breakdown_tables
 from slmtok import schema
+from slmtok.envelope import baseline_limits
 from slmtok.json_files import corrupt
 from slmtok.pages.charts import Interval, Line, forest_plot, line_chart
 from slmtok.pages.sections import Block, Figure, Paragraph, Quote, Section, Table
@@ -186,7 +187,7 @@ def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
         amount = f"{counted(sizes['documents'], 'document')}, {format_bytes(sizes['bytes'])}"
         yield Paragraph(f"{split}: {amount}, the same for all arms.")
     if found["baselines"] is not None:
-        yield from _baselines(found["baselines"])
+        yield from _baselines(found["baselines"], found["documents"].get("val", {}).get("bytes", 0))
     for view in found["views"]:
         head = ["", *(each["name"] for each in view["arms"])]
         yield Table(
@@ -203,12 +204,12 @@ def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
             yield from breakdown_tables(f"{view['match']}, {name}", tables)
 
 
-def _baselines(found: Mapping[str, Any]) -> Iterator[Block]:
+def _baselines(found: Mapping[str, Any], scored_bytes: int) -> Iterator[Block]:
     rows = [[f"{order}-gram of bytes", f"{bits:.4f}"] for order, bits in found["ngram"].items()]
     rows += [[f"{name} after the training text", f"{found[name]['after_train']:.4f}"] for name in ("bz2", "xz")]
     yield Table("Without a model, on the same validation documents", ["", "bits per byte"], rows)
-    if found["train_bytes"] < found.get("train_bytes_all", 0):
-        yield Paragraph(f"They read the first {format_bytes(found['train_bytes'])} of the training documents.")
+    if limits := baseline_limits(found, scored_bytes):
+        yield Paragraph(f"They are {limits}.")
 
 
 def _of_arms(view: Mapping[str, Any]) -> list[list[str]]:

@@ -5,19 +5,19 @@ They are computed by `slmtok.analysis.baselines`, on the text that the ids of pa
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.text import Text
 from slmmodel.errors import BytesDisagree
 from slmtok.cli.progress import Progress
+from slmtok.envelope import MAX_BASELINE_BYTES, baseline_limits
 
 if TYPE_CHECKING:
     from slmmodel.data.source import DocumentBlock
 
-MAX_TRAIN_BYTES = 16_000_000
-"""Training text that baselines see; the result records its size."""
+_IDS_PER_STEP = 1 << 16
+"""Ids that are decoded at once, since a document may be far longer than `MAX_BASELINE_BYTES`."""
 MIN_COMPRESSED_BYTES = 1024
 """Of shorter texts bz2 and xz mostly measure their own headers and blocks, so they are not shown."""
 
@@ -31,26 +31,26 @@ def text_baselines(text: Text, train: DocumentBlock, held_out: DocumentBlock) ->
 
     with Progress() as progress:
         progress("baselines", 0, 0)
-        found = baselines(_documents(text, train, MAX_TRAIN_BYTES), _documents(text, held_out))
+        found = baselines(_documents(text, train), _documents(text, held_out))
     found["train_bytes_all"] = int(train.nbytes().sum())
     return found
 
 
-def _documents(text: Text, block: DocumentBlock, max_bytes: float = math.inf) -> list[bytes]:
-    """The decoded documents of a block, until `max_bytes` were read."""
-    out: list[bytes] = []
-    for doc, (data, size) in enumerate(zip(text.documents(block), block.nbytes().tolist(), strict=True)):
-        if max_bytes <= 0:
-            break
-        if len(data) != size:
+def _documents(text: Text, block: DocumentBlock) -> Iterator[bytes]:
+    """The decoded documents of a block, each up to `MAX_BASELINE_BYTES`."""
+    for doc, (length, size) in enumerate(zip(block.lengths(), block.nbytes(), strict=True)):
+        data = bytearray()
+        for start in range(1, length - 1, _IDS_PER_STEP):
+            data += text.data(block.ids(doc, start, min(start + _IDS_PER_STEP, length - 1)).tolist())
+            if len(data) >= MAX_BASELINE_BYTES:
+                break
+        if len(data) != size if len(data) < MAX_BASELINE_BYTES else len(data) > size:
             raise BytesDisagree(
                 f"document {doc} has {size} bytes, but its ids decode to {len(data)}",
                 limit="baselines need the exact bytes of the documents",
                 fix="check the data with slmtok verify --deep",
             )
-        out.append(data)
-        max_bytes -= size
-    return out
+        yield bytes(data)
 
 
 def best_ngram(lines: Mapping[str, Any]) -> tuple[int, float]:
@@ -59,15 +59,13 @@ def best_ngram(lines: Mapping[str, Any]) -> tuple[int, float]:
     return int(order), float(bits)
 
 
-def baseline_lines(lines: Mapping[str, Any]) -> str:
-    """All baselines, for a table."""
+def baseline_lines(lines: Mapping[str, Any], scored_bytes: int) -> str:
+    """All baselines of a text of `scored_bytes`, for a table."""
     grams = "  ".join(f"{order}: {bits:.3f}" for order, bits in lines["ngram"].items())
-    used = lines["train_bytes"]
-    part = f", of the first {used:,} bytes" if used < lines["train_bytes_all"] else ""
-    if lines["bytes"] < MIN_COMPRESSED_BYTES:
-        return f"byte n-grams by order{part}: {grams}"
-    compressors = [
-        f"{name}: {lines[name]['after_train']:.3f} after the training text, {lines[name]['alone']:.3f} alone"
-        for name in ("bz2", "xz")
-    ]
-    return "\n".join([f"byte n-grams by order{part}: {grams}", *compressors])
+    shown = [f"byte n-grams by order: {grams}"]
+    if lines["bytes"] >= MIN_COMPRESSED_BYTES:
+        shown += [
+            f"{name}: {lines[name]['after_train']:.3f} after the training text, {lines[name]['alone']:.3f} alone"
+            for name in ("bz2", "xz")
+        ]
+    return "\n".join(filter(None, [*shown, baseline_limits(lines, scored_bytes)]))

@@ -47,6 +47,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, counted, print_rows, shown
 from slmtok.cli.unknown_options import WHOLE
+from slmtok.envelope import baseline_limits
 from slmtok.files import free_name
 from slmtok.opening import load
 from slmtok.options import ReadOptions
@@ -430,6 +431,7 @@ class DemoJob:
 
         order, bits = best_ngram(result["baselines"])
         compressors = ", ".join(f"{name} {result['baselines'][name]['after_train']:.4f}" for name in ("bz2", "xz"))
+        limits = baseline_limits(result["baselines"], result["scored_bytes"])
         for sample in result["samples"]:
             overlap = sample["overlap"]
             shared = "" if overlap is None else f", longest overlap with the text {counted(overlap, 'character')}"
@@ -442,7 +444,7 @@ class DemoJob:
         print_rows(
             [
                 ("bpb_total", f"{result['bpb_total']:.4f} bits per byte on {result['scored_bytes']:,} unseen bytes"),
-                ("baselines", f"byte {order}-gram {bits:.4f}, {compressors}"),
+                ("baselines", "\n".join(filter(None, [f"byte {order}-gram {bits:.4f}, {compressors}", limits]))),
                 ("model", model),
                 ("seconds", "  ".join(f"{name} {format_time(spent)}" for name, spent in result["seconds"].items())),
                 ("certificate", f"{result['certificate']}   recompute it: slm eval --check FILE"),

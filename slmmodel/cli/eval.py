@@ -595,7 +595,7 @@ def _show(result: dict[str, Any], data: str) -> None:
             ("bytes", "derived from the ids, so that they agree by construction" if is_derived else ""),
             ("windows", windows),
             ("per id", per_id),
-            ("baselines", baseline_lines(result["baselines"]) if result["baselines"] else ""),
+            ("baselines", baseline_lines(result["baselines"], sums["bytes"]) if result["baselines"] else ""),
             *((name, _table_lines(rows)) for name, rows in result.get("breakdown", {}).items()),
             ("certificate", written["certificate"]),
             ("losses", written.get("losses", "")),
@@ -605,7 +605,9 @@ def _show(result: dict[str, Any], data: str) -> None:
     if result["baselines"]:
         order, bits = best_ngram(result["baselines"])
         if result["bpb_total"] >= bits:
-            write_line(f"A byte {order}-gram is better, with {bits:.4f} bits per byte: train longer or larger.")
+            used = result["baselines"]["bytes"]
+            part = f" on the first {used:,} bytes" if used < sums["bytes"] else ""
+            write_line(f"A byte {order}-gram is better, with {bits:.4f} bits per byte{part}: train longer or larger.")
     if "exposure" in result:
         _show_exposure(result["exposure"])
 

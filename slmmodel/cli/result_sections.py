@@ -23,6 +23,7 @@ from slmmodel.files import reading
 from slmmodel.run_entries import EVALUATIONS
 from slmtok import schema
 from slmtok.cli.results import read_printed
+from slmtok.envelope import baseline_limits
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import NAMES, kind_of_file, read_head
 from slmtok.pages.sections import Block, Paragraph, Table
@@ -78,6 +79,9 @@ def evaluations(subjects: Sequence[Subject], more: Sequence[str]) -> Iterator[Bl
         yield Table("Bits per byte, with the interval over documents", _HEAD, [_row(*each) for each in certificates])
         yield Paragraph("bpb_total counts the bits of closing specials too: rank models by it.")
     for name, found in certificates:
+        baselines = found.get("baselines")
+        if baselines and (limits := baseline_limits(baselines, found["sums"]["bytes"])):
+            yield Paragraph(f"{name}: the baselines are {limits}.")
         yield from breakdown_tables(name, found.get("breakdown", {}))
     yield from others
 

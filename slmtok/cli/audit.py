@@ -213,8 +213,8 @@ def _differences(packed: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[l
 
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:
-    from slmtok.analysis.baselines import MAX_BYTES, baselines, first_bytes
+    from slmtok.analysis.baselines import baselines
 
     files = text_files(train, read)
     require_bytes(any(read_texts(files, read)), train)
-    return baselines(read_texts(files, read), first_bytes(read_texts(sources, read), MAX_BYTES))
+    return baselines(read_texts(files, read), read_texts(sources, read))

@@ -18,6 +18,7 @@ from slmtok.cli.corpus_notes import (
 from slmtok.cli.output import Row, again_with, counted, flag_naming, in_time, print_rows
 from slmtok.corpus import notes
 from slmtok.corpus.contents import UNUSUAL
+from slmtok.envelope import baseline_limits
 from slmtok.errors import render
 from slmtok.sizes import format_bytes
 
@@ -253,6 +254,7 @@ def audit_rows(content: Mapping[str, Any]) -> list[Row]:
     if baselines:
         bits += [f"{order}-gram  {value:.3f} bits per byte" for order, value in baselines["ngram"].items()]
         bits += [f"{name:<6}  {baselines[name]['after_train']:.3f} after the training text" for name in ("bz2", "xz")]
+        bits += filter(None, [baseline_limits(baselines, text["bytes"])])
     return [
         ("verdict", "nothing is lost" if content["verdict"] else "NOT PROVEN"),
         ("text", f"{counted(text['documents'], 'document')}, {format_bytes(text['bytes'])}, {text['bytes']:,} bytes"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from slmtok.envelope import baseline_limits
 from slmtok.pages.charts import Line, line_chart
 from slmtok.pages.frame import Page, asset
 from slmtok.pages.page_data import about, vocabulary_data
@@ -201,6 +202,8 @@ def _certificates(audits: Mapping[str, Mapping[str, Any]]) -> Iterator[Block]:
                 [f"{order}-gram of bytes", f"{bits:.3f} bits per byte"] for order, bits in baselines["ngram"].items()
             ]
             rows += [[each, f"{baselines[each]['after_train']:.3f} bits per byte"] for each in ("bz2", "xz")]
+            if limits := baseline_limits(baselines, text["bytes"]):
+                rows.append(["baselines", limits])
         yield Table(f"{name}: {verdict}", ["check", "result"], rows)
 
 

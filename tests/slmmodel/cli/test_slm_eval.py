@@ -219,6 +219,19 @@ def test_baselines_stand_beside(slm, text_run):
     assert "A byte" in shown.out
 
 
+def test_baselines_of_long_texts_say_what_they_leave_out(slm, text_run, monkeypatch):
+    whole = slm("eval", text_run, "--json", code=0).json["result"]["baselines"]
+    monkeypatch.setattr("slmmodel.cli.baselines._IDS_PER_STEP", 4)
+    assert slm("eval", text_run, "--json", code=0).json["result"]["baselines"] == whole
+    for module in ("slmmodel.cli.baselines", "slmtok.analysis.baselines"):
+        monkeypatch.setattr(f"{module}.MAX_BASELINE_BYTES", 100)
+    out = slm("eval", text_run, code=0).out
+    assert "limited to the first 100 bytes of the training text, the first 100 bytes of the text" in " ".join(
+        out.split()
+    )
+    assert "bits per byte on the first 100 bytes: train longer or larger." in out
+
+
 def test_baselines_that_were_asked_for_are_not_left_out_in_silence(slm, text_run):
     assert "no baselines" not in slm("eval", text_run, code=0).err
     packed = text_run.parent / "packed"

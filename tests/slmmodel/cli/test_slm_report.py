@@ -371,6 +371,7 @@ def test_an_ablation(slm):
     assert "bytes, a: bits by bytes" in page
     assert "1,234" in page
     assert "1-gram of bytes" in page and "4.5000" in page and "2.7500" in page
+    assert "They are limited to the first 60 bytes of the training text." in page
     assert page.count("<svg") == 4, "a forest plot, and curves against bytes, ids and FLOPs"
     assert page.count(">a</text>") == page.count(">b</text>") == 3, "a legend names arms, not seeds"
     assert slm("report", "ab/ablation.json", "-o", "-", code=0).out.replace("ab/ablation.json", "ab") == page
