@@ -21,7 +21,7 @@ from slmmodel.cli.run_argument import check_runs, refuse_output
 from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.run_entries import METRICS
 from slmmodel.training.summary import summary_of
-from slmtok.atomic import check_outputs, outputs
+from slmtok.atomic import check_outputs, write
 from slmtok.cli.options import argument, choice, command, instead, option, output_options
 from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
@@ -164,7 +164,7 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
     panels[0][0].legend(fontsize="small")
     for axes, name in zip(panels[-1] if has_gates else (), against, strict=False):
         _draw_gates(axes, curves, *AXES[name])
-    save_figure(figure, target, f"Training of {names}", force=force)
+    write(target, figure_bytes(figure, target, f"Training of {names}"), force=force)
     return curves
 
 
@@ -180,24 +180,21 @@ def _text(name: str) -> str:
     return chart_label(name).replace("$", r"\$")
 
 
-def save_figure(figure: Any, target: str, title: str, *, force: bool) -> None:
-    """Writes a figure in the format of its suffix; `title` is that of the HTML page. Equal figures give equal bytes."""
+def figure_bytes(figure: Any, target: str, title: str) -> bytes:
+    """A figure in the format of the suffix of `target`; `title` is that of the HTML page. Equal figures give equal
+    bytes."""
     import matplotlib
 
     from slmtok.pages.charts import any_letters
 
-    with (
-        matplotlib.rc_context({"svg.hashsalt": "slm"}),
-        outputs(target, force=force) as (temporary,),
-        any_letters(),
-    ):
+    drawn = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "slm"}), any_letters():
         if target.endswith(".png"):
-            figure.savefig(temporary, format="png", dpi=DPI)
+            figure.savefig(drawn, format="png", dpi=DPI)
         else:
-            svg = io.StringIO()
-            figure.savefig(svg, format="svg", metadata={"Date": None})
-            text = svg.getvalue() if target.endswith(".svg") else _page(title, svg.getvalue())
-            Path(temporary).write_text(text, encoding="utf-8")
+            figure.savefig(drawn, format="svg", metadata={"Date": None})
+    data = drawn.getvalue()
+    return _page(title, data.decode()).encode() if target.endswith(".html") else data
 
 
 def _draw_gates(axes: Any, curves: Sequence[Curve], field: str, unit: str) -> None:

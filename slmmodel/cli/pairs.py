@@ -135,8 +135,10 @@ def read_pairs(file: str, good: str, bad: str, by: str | None) -> list[Pair]:
 
 
 def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
+    from slmtok.corpus.json_values import loads
+
     try:
-        record = json.loads(line)
+        record = loads(line)
     except (ValueError, RecursionError) as error:
         if line.lstrip().startswith(b"["):
             raise _array(where) from None

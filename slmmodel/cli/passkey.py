@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.curves import check_figure, figure_class, save_figure
+from slmmodel.cli.curves import check_figure, figure_bytes, figure_class
 from slmmodel.cli.open_by_path import (
     RunContext,
     check_distinct,
@@ -155,10 +156,14 @@ def passkey(
     check_in_place(context.run.handle)
     if check is not None and stated is not None:
         return _checked(check, stated, result)
-    written = {"result": save(context.run, PASSKEY, result, output=output, force=force, name=name)}
-    if plot is not None:
-        draw_heat_map(result, plot, force=force)
-        written["plot"] = plot
+    write = partial(save, context.run, PASSKEY, result, output=output, force=force, name=name)
+    try:
+        # Drawn before anything is written: an end between the two files would leave a result that no command draws.
+        pictures = [] if plot is None else [(plot, heat_map(result, plot))]
+    except Exception:
+        write()
+        raise
+    written = {"result": write(pictures=pictures), **({} if plot is None else {"plot": plot})}
     return Outcome({**result, "written": written}, lambda: _show(result, written), warnings=warnings)
 
 
@@ -408,8 +413,8 @@ def _shaded(cell: Mapping[str, Any]) -> str:
     return f"{shade * 2} {cell['exact']}/{cell['samples']}  {100 * low:.0f}-{100 * high:.0f} %"
 
 
-def draw_heat_map(result: Mapping[str, Any], target: str, *, force: bool) -> None:
-    """Draws the share of right answers by length and depth."""
+def heat_map(result: Mapping[str, Any], target: str) -> bytes:
+    """The share of right answers by length and depth as a picture, in the format of the suffix of `target`."""
     lengths, depths = result["settings"]["lengths"], result["settings"]["depths"]
     of = {(cell["length"], cell["depth"]): cell for cell in result["cells"]}
     shares = [[of[length, depth]["exact"] / of[length, depth]["samples"] for length in lengths] for depth in depths]
@@ -423,4 +428,4 @@ def draw_heat_map(result: Mapping[str, Any], target: str, *, force: bool) -> Non
         for column, share in enumerate(line):
             axes.text(column, row, f"{share:.0%}", ha="center", va="center", fontsize=8)
     figure.colorbar(image, ax=axes, label="share of right answers")
-    save_figure(figure, target, "Passkeys found", force=force)
+    return figure_bytes(figure, target, "Passkeys found")

@@ -233,17 +233,27 @@ def save(
     output: str | None,
     force: bool,
     name: str | None = None,
+    pictures: Sequence[tuple[str, bytes]] = (),
 ) -> str:
     """Writes a result with entries `model` and `tokenizer` to `output`, or into the folder of the run, replacing an
-    earlier one; gives the path. The `path` of the result stays outside. Raises as `write_result`."""
+    earlier one, together with pictures of it; gives its path. The `path` of the result stays outside. Raises as
+    `write_result`."""
     inputs = {"weights": result["model"]["weights"], "tokenizer": result["tokenizer"]}
     payload = {name: value for name, value in result.items() if name != "path"}
     data = envelope_of(kind, inputs, payload).to_bytes()
-    return write_result(run, name or f"{kind}.json", data, output, option="-o", force=force)
+    name = name or f"{kind}.json"
+    return write_result(run, name, data, output, option="-o", force=force, pictures=pictures)
 
 
 def write_result(
-    run: RunFolder, name: str, data: bytes, output: str | None, *, option: str, force: bool = False
+    run: RunFolder,
+    name: str,
+    data: bytes,
+    output: str | None,
+    *,
+    option: str,
+    force: bool = False,
+    pictures: Sequence[tuple[str, bytes]] = (),
 ) -> str:
     """Writes a result to `output`, or into the folder of the run; gives its path. A note says that another one was
     there.
@@ -254,7 +264,7 @@ def write_result(
     # A run that was put in its place meanwhile has other weights.
     check_in_place(run.handle)
     if output is not None:
-        write_measured(output, data, force=force)
+        write_measured(output, data, force=force, pictures=pictures)
         return output
     target = run.path / EVALUATIONS / name
     atomic.remove_stale(target)
@@ -268,17 +278,25 @@ def write_result(
             error.fix = _fix_of(error, option)
         raise
     check_in_place(run.handle)
+    atomic.write_all(pictures, force=force)
     if earlier is not None and not settings().quiet and not _adds_to(data, earlier):
         note(f"{target} had another result{_of_other(data, earlier)}, which is replaced; {option} FILE keeps both")
     return str(target)
 
 
-def write_measured(output: str, data: bytes, *, force: bool) -> None:
-    """Writes what was measured to a file that was named.
+def write_measured(output: str, data: bytes, *, force: bool, pictures: Sequence[tuple[str, bytes]] = ()) -> None:
+    """Writes what was measured to a file that was named, together with pictures of it.
 
     Raises `OutputExists` for one that came into being since, without `force`; the result, which may have taken hours,
-    is then written beside it.
+    is then written beside it. Where pictures cannot be written, the result is written alone.
     """
+    if pictures:
+        try:
+            atomic.write_all([(output, data), *pictures], force=force)
+        except SlmtokError:
+            write_measured(output, data, force=force)
+            raise
+        return
     try:
         atomic.write(output, data, force=force)
     except OutputExists as error:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from slmtok import file_kinds
 from slmtok.corpus.database_texts import texts_of_database
 from slmtok.corpus.formats import FORMAT_NAMES, arrow_as_parquet, format_of, not_text
+from slmtok.corpus.json_values import loads
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import (
     COMPRESSED,
@@ -484,7 +485,7 @@ def _begins_with_array(head: bytes) -> bool:
         # An array on each line is not one array.
         return _FIRST_OF_ARRAY.match(head) is not None and not head.partition(b"\n")[0].rstrip().endswith(b"]")
     try:
-        value = json.loads(head)
+        value = loads(head)
     except (ValueError, RecursionError):
         return False
     first = value[0] if value else None
@@ -507,7 +508,7 @@ def begins_with_record(head: bytes) -> bool:
     if not end and len(head) >= HEAD_BYTES:
         return _FIRST_KEY.match(line) is not None
     try:
-        record = json.loads(line) if line.lstrip().startswith(b"{") else None
+        record = loads(line) if line.lstrip().startswith(b"{") else None
     except (ValueError, RecursionError):
         return False
     return isinstance(record, dict) and _has_text(record)

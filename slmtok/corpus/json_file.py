@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from slmtok.corpus.json_values import DECODER
 from slmtok.corpus.jsonl_heads import control_character
 from slmtok.corpus.nested_texts import (
     explain_lacking,
@@ -180,10 +181,9 @@ def _several(names: list[str], file: Source) -> MalformedRecord:
 
 def _values(text: str) -> Iterator[Any]:
     """The JSON values of a text, one after another. Raises `ValueError`, `RecursionError`."""
-    decoder = json.JSONDecoder()
     at = _skip_space(text, 0)
     while at < len(text):
-        value, end = decoder.raw_decode(text, at)
+        value, end = DECODER.raw_decode(text, at)
         yield value
         at = _skip_space(text, end)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from slmtok.corpus.contents import text_head_of
 from slmtok.corpus.formats import format_of
+from slmtok.corpus.json_values import loads
 from slmtok.corpus.nested_texts import MIN_MEAN_CHARS, fix_of_object, fix_of_values, is_object_of_texts
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.template import Template, template_of
@@ -121,6 +121,6 @@ def beginning_of_json(head: str, *, is_cut: bool) -> Any:
         elif sign == ",":
             at, closed = token.start(), "".join(reversed(stack))
     try:
-        return json.loads(head[:at] + closed if is_cut else head)
+        return loads(head[:at] + closed if is_cut else head)
     except (ValueError, RecursionError):
         return None

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.corpus.encodings import utf8_evidence
+from slmtok.corpus.json_values import loads
 from slmtok.corpus.jsonl_heads import control_character, is_json_object, meant_by_head, meant_by_line
 from slmtok.corpus.nested_texts import (
     SHOWS_BROKEN_LINE,
@@ -166,7 +167,7 @@ def _decode(line: bytes) -> Any:
         byte, column = line[error.start], error.start + 1
         raise MalformedRecord(f"record is not valid UTF-8 (byte 0x{byte:02X} at column {column})", fix=SKIP) from None
     try:
-        return json.loads(text)
+        return loads(text)
     except json.JSONDecodeError as error:
         reason, at = f"{error.msg.removesuffix(' at')} at column {error.colno}", error.pos
         if error.msg.startswith("Unterminated string"):
@@ -180,8 +181,5 @@ def _decode(line: bytes) -> Any:
             f"record is not JSON: {reason}, near …{near}…",
             fix=("repair the line, or ", *SKIP),
         ) from None
-    except (ValueError, RecursionError):
-        raise MalformedRecord(
-            "record is JSON that nests too deep or holds a number of thousands of digits",
-            fix=("repair the line, or ", *SKIP),
-        ) from None
+    except RecursionError:
+        raise MalformedRecord("record is JSON that nests too deep", fix=("repair the line, or ", *SKIP)) from None

@@ -11,6 +11,7 @@ import shlex
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from slmtok.corpus.json_values import DECODER, loads
 from slmtok.corpus.nested_texts import SHOWS_BROKEN_LINE, converted
 from slmtok.corpus.streams import bare_suffix, beginning_of
 from slmtok.corpus.suffixes import SUFFIXES
@@ -45,7 +46,7 @@ def control_character(error: json.JSONDecodeError) -> str | None:
 def meant_by_line(line: bytes, source: Source) -> tuple[Message, Message] | None:
     """The limit and the fix for a line that is JSON but for control characters in its strings; None of others."""
     try:
-        json.loads(line, strict=False)
+        loads(line, strict=False)
     except (ValueError, RecursionError):
         return None
     return _ESCAPED, converted(source, "json", f"python -c {shlex.quote(_OF_CONTROLS)}")
@@ -83,7 +84,7 @@ def _plain(source: str) -> tuple[Message | None, Message]:
 def is_json_object(line: str) -> bool:
     """Whether a line is an object of JSON."""
     try:
-        return isinstance(json.loads(line), dict)
+        return isinstance(loads(line), dict)
     except (ValueError, RecursionError):
         return False
 
@@ -91,7 +92,7 @@ def is_json_object(line: str) -> bool:
 def _begins_with_object(text: str) -> bool:
     """Whether an object of JSON stands at the beginning, over several lines."""
     try:
-        value: Any = json.JSONDecoder().raw_decode(text)[0]
+        value: Any = DECODER.raw_decode(text)[0]
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict)
@@ -100,7 +101,7 @@ def _begins_with_object(text: str) -> bool:
 def _is_dict(line: str) -> bool:
     """Whether a line that is no JSON is a dict of Python, which differs in its marks and names, not inside strings."""
     try:
-        json.loads(line)
+        loads(line)
     except json.JSONDecodeError as error:
         if error.msg.startswith("Invalid"):
             return False

@@ -5,7 +5,6 @@ The records are the lines of a file, or one array of JSON.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from codecs import BOM_UTF8
@@ -14,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from slmtok.corpus.json_values import loads
 from slmtok.corpus.streams import beginning_of, compression, open_head
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
@@ -112,7 +112,7 @@ def _with_later_rows(record: dict[str, Any], rows: Iterable[object]) -> dict[str
 def _first_rows(source: Source) -> Iterator[object]:
     for line in beginning_of(source.path, source.encoding, _HEAD_BYTES).splitlines()[:_MAX_ROWS]:
         with suppress(ValueError, RecursionError):
-            yield json.loads(line)
+            yield loads(line)
 
 
 _HEAD_BYTES, _MAX_ROWS = 1 << 16, 100

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from slmtok.corpus.json_values import LongInteger
 from slmtok.errors import MalformedRecord, Setting, suggestion
 from slmtok.option_values import BETWEEN_NAMES, FILTERS, parse_template
 from slmtok.options import ReadOptions
@@ -103,7 +104,7 @@ class Template:
             return encode(value)
         if isinstance(value, bytes):
             return value
-        if self.source is not None and isinstance(value, int) and not isinstance(value, bool):
+        if self.source is not None and isinstance(value, (int, LongInteger)) and not isinstance(value, bool):
             return str(value).encode()
         raise MalformedRecord(
             f"field {name!r} of the record is {type_name(value)}, not text",
@@ -117,7 +118,7 @@ class Template:
             return SKIP
         if likely is not None:
             return Setting("text_key", likely), " if all records have their text there, else ", *SKIP
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, (int, LongInteger)) and not isinstance(value, bool):
             return Setting("text_template", f"{{{name}}}"), " reads integers as text; or ", *SKIP
         return SKIP
 
@@ -245,7 +246,8 @@ def type_name(value: object) -> str:
     """The type of a value, in the words of JSON."""
     if value is None:
         return "null"
-    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
+    names = {bool: "true or false", str: "text", list: "a list", dict: "an object"}
+    names |= dict.fromkeys((int, float, LongInteger), "a number")
     return names.get(type(value), f"of type {type(value).__name__}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 import shutil
@@ -197,6 +198,13 @@ def test_a_table_of_pairs_without_a_header_keeps_its_first_row(
     assert is_right and line == "slm pairs run p.jsonl"
     first, second = read_pairs("p.jsonl", "sentence_good", "sentence_bad", None)
     assert "cat" in first.good and "sat" in first.bad and second.good.lower().startswith("a dog")
+
+
+def test_integers_beside_a_pair_have_any_length(here: Path) -> None:
+    """More digits than Python converts."""
+    line = json.dumps({"sentence_good": "a", "sentence_bad": "b"})
+    Path("long.jsonl").write_text(f'{line[:-1]}, "n": {"7" * 5000}}}\n')
+    assert read_pairs("long.jsonl", "sentence_good", "sentence_bad", None) == [("a", "b", "")]
 
 
 def test_a_header_of_pairs_stays_one(slm: Callable[..., Any], here: Path) -> None:

@@ -23,6 +23,7 @@ torch = pytest.importorskip("torch")
 import slmtok  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.cli import passkey_text  # noqa: E402
+from slmmodel.cli.curves import figure_class  # noqa: E402
 from slmmodel.cli.open_by_path import RunContext  # noqa: E402
 from slmmodel.cli.pairs import _points  # noqa: E402
 from slmmodel.cli.passkey import measure  # noqa: E402
@@ -366,6 +367,32 @@ def test_the_picture(folder, slm):
     assert Path("x.png").read_bytes().startswith(b"\x89PNG") and Path("x.json").is_file()
     assert [cell["depth"] for cell in ran["cells"]] == [0, 50]
     assert "exists" in slm(*arguments, code=1).err
+
+
+def test_result_and_picture_are_written_together(folder, slm, monkeypatch):
+    """Ctrl-C while the picture is drawn leaves neither; a picture that cannot be drawn or written leaves the result."""
+    pytest.importorskip("matplotlib")
+    arguments = ("passkey", folder / "run", "--lengths", 200, "--depths", 0, "--samples", 1, "-o", "x.json")
+    drawn: list[type[BaseException] | None] = [KeyboardInterrupt, ArithmeticError, None]
+
+    def heat_map() -> Any:
+        if drawn[0] is not None:
+            raise drawn[0]
+        Path("x.svg").touch()
+        return figure_class()
+
+    monkeypatch.setattr("slmmodel.cli.passkey.figure_class", heat_map)
+    slm(*arguments, "--plot", "x.svg", code=130)
+    assert not list(Path().iterdir())
+    for _ in range(2):
+        del drawn[0]
+        slm(*arguments, "--plot", "x.svg", code=1)
+        assert [path.name for path in Path().iterdir() if path.stat().st_size] == ["x.json"]
+        Path("x.json").unlink()
+    Path("x.svg").unlink()
+    monkeypatch.setattr("slmmodel.cli.passkey.figure_class", figure_class)
+    slm(*arguments, "--plot", "x.svg", code=0)
+    assert sorted(path.name for path in Path().iterdir()) == ["x.json", "x.svg"]
 
 
 def test_own_sentences(folder, slm):

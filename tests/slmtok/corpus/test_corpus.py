@@ -87,7 +87,7 @@ BAD = {
     "no object": (b'["text"]', "not a JSON object but a list"),
     "surrogate": (b'{"text": "a\\ud800"}', r"lone surrogate U\+D800 at character 1"),
     "deep": (b"[" * 100_000, "nests too deep"),
-    "digits": (b'{"text": ' + b"9" * 5000 + b"}", "thousands of digits"),
+    "digits": (b'{"text": ' + b"9" * 5000 + b"}", "is a number, not text"),
 }  # fmt: skip
 
 
@@ -103,6 +103,25 @@ def test_malformed_record(tmp_path: Path, fault: str) -> None:
     skipped = Skipped()
     found = list(documents([str(path)], ReadOptions(skip_malformed=True), skipped))
     assert (found, skipped.records) == ([b"good", b"better"], 1)
+
+
+@pytest.mark.skipif(not hasattr(sys, "set_int_max_str_digits"), reason="this Python has no such limit")
+@pytest.mark.parametrize("limit", [0, 640])
+def test_integers_are_read_alike_whatever_python_converts(tmp_path: Path, limit: int) -> None:
+    number = "-" + "7" * 5000
+    line = f'{{"text": "a", "n": {number}}}'
+    for name, content in {"a.jsonl": line, "a.json": f"[{line}]"}.items():
+        (tmp_path / name).write_text(content)
+    before = sys.get_int_max_str_digits()
+    try:
+        sys.set_int_max_str_digits(limit)
+        for name in ("a.jsonl", "a.json"):
+            assert read(tmp_path / name) == [b"a"]
+            assert read(tmp_path / name, text_template="{n}") == [number.encode()]
+            with pytest.raises(errors.MalformedRecord, match="'n' of the record is a number, not text"):
+                read(tmp_path / name, text_key="n")
+    finally:
+        sys.set_int_max_str_digits(before)
 
 
 def test_text_key(tmp_path: Path) -> None:
