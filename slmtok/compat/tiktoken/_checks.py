@@ -47,8 +47,9 @@ def to_uint32(ids: Iterable[int]) -> NDArray[np.uint32]:
 def check_n_vocab(expected: int, listed: int, n_vocab: int) -> None:
     """Raises `OptionError` unless `explicit_n_vocab` is the size of the tables."""
     if listed != expected or n_vocab != expected:
+        tables = f"there are {listed} tokens and the largest id is {n_vocab - 1}"
         raise OptionError(
-            f"explicit_n_vocab is {value_text(expected)}, there are {listed} tokens and the largest id is {n_vocab - 1}",
+            f"explicit_n_vocab is {value_text(expected)}, {tables}",
             limit="explicit_n_vocab = number of ranks and specials = largest id + 1",
             fix="leave explicit_n_vocab out, or correct the tables",
             option="explicit_n_vocab",
