@@ -161,9 +161,27 @@ def _explained(function: Target, *, is_method: bool) -> Target:
             # Without a frame of the function the call itself failed.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
+        except RecursionError:
+            # A caller that is deep itself gets its own error.
+            if not any(map(_nests_too_deep, (*args, *keywords.values()))):
+                raise
+            limit, fix = f"{_MAX_NESTING} levels", "give a flat list, or a list of flat lists"
+            fact = f"an argument of {function.__name__}() is a list that nests too deep"
+            raise WrongType(fact, limit=limit, fix=fix) from None
         raise wrong_call(function, args[is_method:], keywords, is_method=is_method)
 
     return cast("Target", call)
+
+
+_MAX_NESTING = 100
+"""Lists in lists that are followed to tell a deep argument from a deep caller."""
+
+
+def _nests_too_deep(value: object) -> bool:
+    for _ in range(_MAX_NESTING):
+        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+        value = next((each for each in inner if isinstance(each, (Mapping, list, tuple))), None)
+    return value is not None
 
 
 def _checked_reports(function: Callable[..., Any], keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def check_int(
         if is_meant and isinstance(value, (list, tuple)) and len({*value}) > 1:
             remark, is_meant = ", and a call for each other value", False
         raise WrongType(
-            (_mention(name), f" must be an integer, not {type(value).__name__} {value!r}"),
+            (_mention(name), f" must be an integer, not {type(value).__name__} {value_text(value)}"),
             fix=(_mention(name, meant), *[remark] * bool(remark and not is_meant)),
             option=name,
         )
@@ -76,6 +76,16 @@ def refuse_bool(id: object) -> None:
     """Raises `WrongType` for a bool, which Python counts as the integer 0 or 1, in the place of an id."""
     if isinstance(id, bool):
         raise WrongType(f"id {id} is bool, not an integer", fix="tok.encode(text) gives ids")
+
+
+def integer_id(id: object) -> int:
+    """`id` as an int, in the vocabulary or not. Raises `WrongType`."""
+    refuse_bool(id)
+    try:
+        return operator.index(cast("SupportsIndex", id))
+    except TypeError:
+        fact = f"an id is an integer, not {type(id).__name__} {value_text(id)}"
+        raise WrongType(fact, fix="use an id that encode returned") from None
 
 
 def refuse_masked(ids: object, fix: str = "ids.compressed(), which leaves the masked ones out") -> None:
@@ -108,8 +118,8 @@ def check_index(index: object, call: str, n: int) -> int:
     if isinstance(part, slice) and all(type(each) in (int, type(None)) for each in (part.start, part.stop)):
         fix = f"[{call.format('i')} for i in {range(n)[part.start : part.stop]}]"
     elif isinstance(index, (list, tuple)) and all(type(each) is int for each in index):
-        fix = f"[{call.format('i')} for i in {index}]"
-    raise WrongType(f"an index is an integer, not {type(index).__name__} {index!r}", fix=fix, option="index")
+        fix = f"[{call.format('i')} for i in {short_text(index, 'indices')}]"
+    raise WrongType(f"an index is an integer, not {type(index).__name__} {value_text(index)}", fix=fix, option="index")
 
 
 def check_bool(name: str, value: object) -> None:
@@ -149,7 +159,7 @@ def check_threads(value: int) -> int:
 
 def _mention(name: str, *value: int) -> Setting | str:
     """An option by its name, anything else in words."""
-    return Setting(name, *value) if name.isidentifier() else " ".join((name, *map(str, value)))
+    return Setting(name, *value) if name.isidentifier() else " ".join((name, *map(value_text, value)))
 
 
 def integer_meant(value: object) -> int | None:
@@ -431,7 +441,7 @@ def check_choice(
         raise OptionError(
             (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant and not foreign else "")),
             limit=limit or ", ".join(choices),
-            fix=elsewhere.get(str(value).removesuffix("s"))
+            fix=(elsewhere.get(value.removesuffix("s")) if isinstance(value, str) else None)
             or ((Setting(name, foreign), nearest_remark(str(value), foreign)) if foreign else known),
             option=name,
             value=value,

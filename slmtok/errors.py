@@ -22,6 +22,8 @@ from slmtok.shell_commands import ShellCommand
 _NO_VALUE: Any = object()
 _SHORT_CHARS = 4
 """Characters of a name in which a pair of exchanged letters is no near match."""
+MAX_MISSPELT_CHARS = 200
+"""Characters of a name that is compared with others: the time is their product."""
 _MIN_BEGINNING = 4
 """Characters of a name that is completed in a suggestion."""
 
@@ -48,10 +50,11 @@ Naming: TypeAlias = Callable[[Setting], str]
 
 
 def value_text(value: object) -> str:
-    """The `repr` of a value. Python refuses that of an integer of thousands of digits, which stands for itself then."""
+    """The `repr` of a value. Python refuses that of an integer of thousands of digits and of lists that nest too deep;
+    words stand for it then."""
     try:
         return repr(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 
@@ -194,9 +197,10 @@ def _plain(value: object) -> object:
         return value
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "backslashreplace")
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return str(value)
+    try:
+        return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else str(value)
+    except (ValueError, RecursionError):
+        return value_text(value)
 
 
 class InvalidPattern(SlmtokError, ValueError):
@@ -386,9 +390,11 @@ def unknown_name(what: str, name: object, choices: Iterable[str]) -> UnknownName
 
 def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.8) -> str | None:
     """The one choice that `name` is a misspelling of, or None."""
+    known = list(choices)
+    if len(name) > MAX_MISSPELT_CHARS:
+        return None
     import difflib
 
-    known = list(choices)
     if same := [each for each in known if _letters(each) == _letters(name)]:
         return same[0]
     # Letters that changed places count as two mistakes in a short name.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any
 
-from slmtok.errors import Message, Setting, UnknownName, suggestion, unknown_name
+from slmtok.errors import MAX_MISSPELT_CHARS, Message, Setting, UnknownName, suggestion, unknown_name, value_text
 from slmtok.sizes import parse_size
 from slmtok.specials import is_pair, spellings_meant
 
@@ -300,9 +300,11 @@ def call_meant(name: str) -> str | None:
 
 def closest(value: object, choices: Iterable[str]) -> str | None:
     """The choice that a value, which must be one of them, is most like: it may be cut short, or misspelt; else None."""
+    name, known = (value if isinstance(value, str) else value_text(value)).lower(), list(choices)
+    if len(name) > MAX_MISSPELT_CHARS:
+        return None
     import difflib
 
-    name, known = str(value).lower(), list(choices)
     if meant := suggestion(name, known, cutoff=0.9):
         return meant
     ratios = {each: difflib.SequenceMatcher(None, name, each.lower()).ratio() for each in known}

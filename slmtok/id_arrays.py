@@ -257,7 +257,7 @@ def _array_of(ids: Any) -> NDArray[Any] | None:
 
 def list_of_one(id: object, variable: str = "[token_id]") -> str:
     """The list of one id, as a caller writes it; a value that is no id is the variable."""
-    return f"[{number}]" if type(number := scalar(id)) is int else variable
+    return short_text([number], variable) if type(number := scalar(id)) is int else variable
 
 
 def refuse_mask(ids: list[Any] | tuple[Any, ...]) -> None:
@@ -373,7 +373,7 @@ def _check_id(
         refuse_bool(id)
         number = index(id)
     except TypeError:
-        shown = repr(id)
+        shown = value_text(id)
         shown = shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}…"
         numbers = f"list(map(int, {_shown(row, 'ids')}))"
         raise WrongType(

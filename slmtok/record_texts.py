@@ -162,7 +162,7 @@ def short_text(value: object, name: str) -> str:
         return name
     try:
         text = repr(value)
-    except ValueError:
-        # Python refuses an integer of thousands of digits.
+    except (ValueError, RecursionError):
+        # Python refuses an integer of thousands of digits, and lists that nest too deep.
         return name
     return text if len(text) <= _MAX_SHOWN else name

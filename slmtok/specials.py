@@ -553,7 +553,11 @@ def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:
                 for each, to in spellings.items():
                     found |= {str(each): to} if isinstance(to, str) else spellings_meant([str(each)])
                 fix = repr(found)
-            raise WrongType(f"the role {role!r} is spelled {text!r}", limit="a str for a str; ids are fixed", fix=fix)
+            raise WrongType(
+                f"the role {value_text(role)} is spelled {value_text(text)}",
+                limit="a str for a str; ids are fixed",
+                fix=fix,
+            )
     return dict(spellings)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from slmtok.calls import argument_text, call_text
 from slmtok.compat._shared import check_iterable, check_spelling, read_bytes
@@ -28,6 +29,16 @@ def refuse_swapped_parts(vocab: object, merges: object, specials: object) -> Non
         raise WrongType(
             f"Tokenizer() takes vocab and merges as train_bpe returns them, not {names}", limit=limit, fix=fix
         )
+
+
+def check_merges(merges: object) -> list[tuple[bytes, bytes]]:
+    """The merges as a list. Raises `WrongType` unless they are pairs of bytes."""
+    found: list[Any] = list(merges) if isinstance(merges, Iterable) else [merges]
+    for pair in found:
+        is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
+        if not is_pair or not all(isinstance(each, bytes) for each in pair):
+            raise WrongType("merges must be a list of pairs of bytes", fix="merges=[(b't', b'h'), (b'th', b'e')]")
+    return found
 
 
 def fix_of_files(vocab: str | os.PathLike[str], merges: str | os.PathLike[str]) -> str:

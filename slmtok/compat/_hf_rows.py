@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmtok._torch import to_tensor
 from slmtok.calls import warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
-from slmtok.errors import OptionError, Setting, WrongType, python_naming
+from slmtok.errors import OptionError, Setting, WrongType, python_naming, value_text
 from slmtok.foreign_options import EXAMPLE_LENGTH, TRUNCATION_SIDE, closest, hf_options, nearest_name
 from slmtok.record_texts import map_call, texts_in, texts_of_rows
 from slmtok.spans import byte_spans
@@ -149,7 +149,7 @@ def _one_of(value: object, choices: tuple[str, ...], option: str, max_length: in
         if option == "truncation" and value == "left":
             fix = TRUNCATION_SIDE
         raise OptionError(
-            f"{option}={value!r} is unknown",
+            f"{option}={value_text(value)} is unknown",
             limit=f"True, False, {', '.join(choices)}" if option in ("padding", "truncation") else ", ".join(choices),
             fix=fix,
             option=option,
@@ -594,7 +594,7 @@ def chunk_rows(ragged: Ragged, length: int, *, min_fill: float, stride: int, con
     stride = check_int("stride", stride, 0, length - 1)
     if isinstance(min_fill, bool) or not isinstance(min_fill, (int, float)) or not 0 <= min_fill <= 1:
         raise OptionError(
-            f"min_fill={min_fill!r} is out of range", limit="0 to 1", fix="min_fill=0.5", option="min_fill"
+            f"min_fill={value_text(min_fill)} is out of range", limit="0 to 1", fix="min_fill=0.5", option="min_fill"
         )
     least = Fraction(min_fill) * length
     rows: list[list[int]] = []
@@ -651,7 +651,7 @@ def check_tensor_type(return_tensors: object) -> None:
     if return_tensors not in (None, "np", "pt"):
         is_torch = nearest_name(return_tensors, ("np", "pt"))
         raise OptionError(
-            f"return_tensors={return_tensors!r} is unknown",
+            f"return_tensors={value_text(return_tensors)} is unknown",
             limit="'np' (numpy), 'pt' (torch), or None for lists",
             fix="return_tensors='pt'" if is_torch else "return_tensors='np', or return_tensors='pt'",
             option="return_tensors",

@@ -40,12 +40,13 @@ from slmtok.errors import (
     VocabularyTooSmall,
     WrongFormat,
     WrongType,
+    value_text,
 )
 from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.formats.foreign_files import TRAIN_OWN, train_own
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import texts_in
+from slmtok.record_texts import short_text, texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.vocabulary import MAX_IDS
 
@@ -111,11 +112,13 @@ def check_piece_id(id: int, n_vocab: int) -> int:
     """`id`, if it is one of the vocabulary. Raises `PieceOutOfRange`, `WrongType`."""
     refuse_bool(id)
     if not isinstance(id, Integral):
-        fix = f"piece_to_id({id!r})" if isinstance(id, str) else "decode ids of encode"
-        raise WrongType(f"a piece id is an integer, not {type(id).__name__} {id!r}", fix=fix)
+        fix = f"piece_to_id({short_text(id, 'piece')})" if isinstance(id, str) else "decode ids of encode"
+        raise WrongType(f"a piece id is an integer, not {type(id).__name__} {value_text(id)}", fix=fix)
     if not 0 <= id < n_vocab:
         limit = f"0 <= id < {n_vocab}"
-        raise PieceOutOfRange(f"piece id {id} is out of range", limit=limit, fix="decode ids of encode", id=id)
+        raise PieceOutOfRange(
+            f"piece id {value_text(id)} is out of range", limit=limit, fix="decode ids of encode", id=id
+        )
     return id
 
 
@@ -240,7 +243,7 @@ def check_str(text: object) -> str:
     if not isinstance(text, str):
         fix = "data.decode() for bytes"
         if isinstance(text, (int, float)):
-            fix = f"str({text!r}), if it is text"
+            fix = f"str({short_text(text, 'number')}), if it is text"
         elif isinstance(text, (list, tuple)):
             fix = "encode_batch(texts)"
         if isinstance(text, os.PathLike):
@@ -297,7 +300,10 @@ class PieceOutOfRange(UnknownId, IndexError):  # noqa: N818
 def unknown_id(id: object, n_vocab: int) -> UnknownId:
     """The error for an id that is not in the vocabulary."""
     return UnknownId(
-        f"id {id} is not in the vocabulary", limit=f"0 <= id < {n_vocab}", fix="decode ids that encode returned", id=id
+        f"id {value_text(id)} is not in the vocabulary",
+        limit=f"0 <= id < {n_vocab}",
+        fix="decode ids that encode returned",
+        id=id,
     )
 
 
@@ -306,7 +312,7 @@ def check_out_type(out_type: object) -> type:
     if out_type not in (int, str, "int", "str"):
         fix = "out_type=str" if isinstance(out_type, str) and "piece" in out_type else "out_type=int"
         limit = "int, str for pieces"
-        raise OptionError(f"out_type={out_type!r} is not offered", limit=limit, fix=fix, option="out_type")
+        raise OptionError(f"out_type={value_text(out_type)} is not offered", limit=limit, fix=fix, option="out_type")
     return str if out_type in (str, "str") else int
 
 
@@ -314,8 +320,14 @@ _SPACE = "\u2581"
 """How SentencePiece writes a space in a piece."""
 
 
-def find_piece(tokenizer: Tokenizer, piece: str) -> int | None:
-    """The id of a piece of SentencePiece: its text, `<0xE2>` for bytes, or a text with spaces for `▁`; else None."""
+def find_piece(tokenizer: Tokenizer, piece: object) -> int | None:
+    """The id of a piece of SentencePiece: its text, `<0xE2>` for bytes, or a text with spaces for `▁`; else None.
+
+    Raises `WrongType` for a piece that is no text.
+    """
+    if not isinstance(piece, str):
+        fix = f"id_to_piece({short_text(int(piece), 'id')})" if isinstance(piece, Integral) else "str(piece)"
+        raise WrongType(f"a piece is a str, not {type(piece).__name__}", fix=fix)
     data = utf8_of(piece, "the piece", handler="surrogateescape")
     if re.fullmatch(rb"(?:<0x[0-9A-F]{2}>)+", data):
         data = bytes(int(pair, 16) for pair in re.findall(rb"0x(..)", data))
@@ -323,8 +335,19 @@ def find_piece(tokenizer: Tokenizer, piece: str) -> int | None:
     return find_piece(tokenizer, piece.replace(_SPACE, " ")) if found is None and _SPACE in piece else found
 
 
-def decode_pieces(tokenizer: Tokenizer, items: Sequence[int | str]) -> str:
-    """The text of ids and pieces without specials; an unknown piece is its own text, as in SentencePiece."""
+def decode_pieces(tokenizer: Tokenizer, given: Any) -> Any:
+    """The text of ids and pieces without specials, or the texts of several lists of these.
+
+    An unknown piece is its own text, as in SentencePiece. Raises `PieceOutOfRange`, `WrongType`.
+    """
+    if isinstance(given, (Integral, str)):
+        given = [given]
+    if isinstance(given, Mapping) or not hasattr(given, "__getitem__"):
+        fix = "decode(list(ids))" if isinstance(given, Iterable) else "decode(sp.encode('some text'))"
+        raise WrongType(f"decode takes ids or pieces, not {type(given).__name__}", fix=fix)
+    if given and isinstance(given[0], (list, tuple)):
+        return [decode_pieces(tokenizer, row) for row in given]
+    items = [item if isinstance(item, str) else check_piece_id(item, tokenizer.n_vocab) for item in given]
     found = [find_piece(tokenizer, item) if isinstance(item, str) else item for item in items]
     if None not in found:
         return tokenizer.decode([id for id in found if id is not None], skip_special=True)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slmtok.checks import U32, check_int
-from slmtok.compat._cs336_checks import check_specials, fix_of_files, refuse_swapped_parts
+from slmtok.compat._cs336_checks import check_merges, check_specials, fix_of_files, refuse_swapped_parts
 from slmtok.compat._shared import (
     check_iterable,
     check_str,
@@ -77,7 +77,7 @@ class Tokenizer:
         if not isinstance(vocab, Mapping):
             raise WrongType(f"vocab must be a dict, not {type(vocab).__name__}", fix="{0: b'a', ...}")
         self.vocab = {check_int("id", id, 0, U32 - 1): token for id, token in vocab.items()}
-        self.merges = list(merges)
+        self.merges = check_merges(merges)
         id_of = {token: id for id, token in sorted(self.vocab.items(), reverse=True)}
         self._specials: dict[str, int] = {}
         for text in check_specials(special_tokens):

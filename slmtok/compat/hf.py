@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, final, overload
 
 from slmtok.calls import explains_calls, warn_caller
-from slmtok.checks import check_index, check_int, refuse_bool, utf8_of
+from slmtok.checks import check_index, check_int, integer_id, refuse_bool, utf8_of
 from slmtok.compat._hf_rows import (
     UNLIMITED,
     Alignment,
@@ -34,8 +34,8 @@ from slmtok.compat._hf_rows import (
     to_array,
     to_plain,
 )
-from slmtok.compat._shared import spelling_of
-from slmtok.errors import OptionError, Setting, UnknownId, UnknownOption, WrongType, suggestion
+from slmtok.compat._shared import check_iterable, check_str, spelling_of
+from slmtok.errors import OptionError, Setting, UnknownId, UnknownOption, WrongType, suggestion, value_text
 from slmtok.formats.hf import bytes_of, exported_specials, names_by_id
 from slmtok.id_arrays import check_ids, check_row, in_document
 from slmtok.notebook import html_tokens
@@ -123,7 +123,7 @@ class Encoded(dict[str, Any]):
         n = len(self._alignment[0])
         index = check_index(row, f"encoded.{method}", n)
         if not -n <= index < n:
-            raise IndexError(f"row {index} of {n}")
+            raise IndexError(f"row {value_text(index)} of {n}")
         return *self._alignment, index
 
 
@@ -532,12 +532,11 @@ class HFTokenizer(metaclass=_NamesRefused):
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a name; None for an unknown name, as in `tokenizers`."""
-        return self._ids.get(token)
+        return self._ids.get(spelling_of(token))
 
     def id_to_token(self, id: int) -> str | None:
         """The name of an id; None for an unknown id, as in `tokenizers`."""
-        refuse_bool(id)
-        return self._names.get(id)
+        return self._names.get(integer_id(id))
 
     @overload
     def convert_ids_to_tokens(self, ids: int, skip_special_tokens: bool = ...) -> str: ...
@@ -562,7 +561,9 @@ class HFTokenizer(metaclass=_NamesRefused):
         """The text of tokens given by name."""
         if isinstance(tokens, str):
             raise WrongType("tokens must be a list of names, not a str", fix="convert_tokens_to_string([name])")
-        spelled = [(name, bytes_of(name)) for name in tokens]
+        spelled = [
+            (name, bytes_of(name)) for name in map(check_str, check_iterable(tokens, "convert_tokens_to_string"))
+        ]
         parts = (utf8_of(name, "the token") if token is None else token for name, token in spelled)
         return b"".join(parts).decode("utf-8", "replace")
 
@@ -572,7 +573,7 @@ class HFTokenizer(metaclass=_NamesRefused):
             return self._names[id]
         except KeyError:
             raise UnknownId(
-                f"id {id} is not in the vocabulary",
+                f"id {value_text(id)} is not in the vocabulary",
                 limit=f"0 <= id < {self._tok.n_vocab} (n_vocab)",
                 fix="use an id that encode returned",
                 id=id,
@@ -618,7 +619,7 @@ class HFTokenizer(metaclass=_NamesRefused):
     def num_special_tokens_to_add(self, pair: bool = False) -> int:
         """The number of special tokens that a call adds to a text, or to a pair."""
         each = ("bos" in self._tok.specials) + self._settings.add_eos
-        return each * (1 + pair)
+        return each * (1 + bool(pair))
 
     def get_special_tokens_mask(self, token_ids: Iterable[int], already_has_special_tokens: bool = True) -> list[int]:
         """1 for each special token, 0 for others."""
@@ -630,14 +631,14 @@ class HFTokenizer(metaclass=_NamesRefused):
 def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], bool, str | None]:
     """(columns of lists, whether there are several rows, the type of the given tensors)."""
     if not isinstance(encoded, Mapping):
-        rows = list(encoded)
+        rows = list(encoded) if isinstance(encoded, Iterable) else [None]
         if not all(isinstance(row, Mapping) for row in rows):
             raise WrongType("pad takes rows as dicts", limit="{'input_ids': [...]}", fix="pad({'input_ids': rows})")
         encoded = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
     if "input_ids" not in encoded:
         raise OptionError(
             "there is no column input_ids to pad",
-            limit=f"columns: {', '.join(encoded) or 'none'}",
+            limit=f"columns: {', '.join(map(value_text, encoded)) or 'none'}",
             fix="pad(tok(texts))",
             option="encoded_inputs",
         )

@@ -62,8 +62,7 @@ class RegexTokenizer:
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         """Learns `vocab_size` - 256 merges of one text. verbose: log each merge. Raises `VocabularyTooSmall`."""
-        texts = [training_text(text, vocab_size)]
-        self._set_merges(learn_merges(texts, check_vocab_size(vocab_size), self._pattern))
+        self._set_merges(learn_merges([training_text(text, vocab_size)], check_vocab_size(vocab_size), self._pattern))
         if verbose:
             log = logging.getLogger(__name__)
             for k, (pair, id) in enumerate(self.merges.items(), 1):
@@ -74,7 +73,8 @@ class RegexTokenizer:
         if not isinstance(special_tokens, Mapping):
             fact = f"special_tokens must be a dict, not {type(special_tokens).__name__}"
             raise WrongType(fact, fix="{'<|endoftext|>': 100257}")
-        tokens = {text: check_int(f"the id of {text!r}", id, -U64, U32) for text, id in special_tokens.items()}
+        texts = map(check_spelling, special_tokens)
+        tokens = {text: check_int(f"the id of {text!r}", special_tokens[text], -U64, U32) for text in texts}
         if len(set(tokens.values())) != len(tokens):
             raise InvalidSpecials(f"two special tokens share an id: {tokens}", fix="give each an id of its own")
         for text, id in tokens.items():
@@ -131,7 +131,7 @@ class RegexTokenizer:
         """Reads a file that `save` wrote, pattern included. Raises `MissingInput`, `CorruptFile`."""
         from slmtok._engine import Pattern
 
-        path, content = str(model_file), model_content(model_file, _FORMAT)
+        content, path = model_content(model_file, _FORMAT), str(model_file)
         try:
             self._pattern = Pattern(content["pattern"])
             self._set_merges([(left, right) for left, right in content["merges"]])

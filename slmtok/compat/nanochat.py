@@ -13,8 +13,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from slmtok.checks import integer_id
 from slmtok.compat._shared import check_str, checked_texts, explain_adapter, make_folder, read_folder, training_texts
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, value_text
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
 if TYPE_CHECKING:
@@ -128,10 +129,9 @@ class RustBPETokenizer:
         if isinstance(special, str):
             return self.encode_special(special)
         n, fix = self.tokenizer.n_vocab, "prepend='<|bos|>', or an id of the tokenizer"
-        if not 0 <= special < n:
-            raise OptionError(
-                f"id {special} is not in the vocabulary", limit=f"0 <= id < {n}", fix=fix, option="prepend"
-            )
+        if not 0 <= integer_id(special) < n:
+            fact = f"id {value_text(special)} is not in the vocabulary"
+            raise OptionError(fact, limit=f"0 <= id < {n}", fix=fix, option="prepend")
         return special
 
 

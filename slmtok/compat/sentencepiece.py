@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import partialmethod
-from numbers import Integral
 from typing import Any
 
 from slmtok.compat._shared import check_out_type, check_piece_id, decode_pieces, explain_adapter, find_piece, read_model
-from slmtok.errors import MissingInput, OptionError, WrongType
+from slmtok.errors import MissingInput, OptionError, Setting, WrongType
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
 __all__ = ["SentencePieceProcessor"]
@@ -69,7 +68,8 @@ class SentencePieceProcessor:
         """
         if enable_sampling or nbest_size not in (-1, 0, 1):
             option, value = ("enable_sampling", True) if enable_sampling else ("nbest_size", nbest_size)
-            raise OptionError(f"{option}={value} is not offered", limit="no sampling", fix="drop it", option=option)
+            fact = (Setting(option, value), " is not offered")
+            raise OptionError(fact, limit="no sampling", fix="drop it", option=option)
         out = self._out_type if out_type is None else check_out_type(out_type)
         bos = self._add_bos if add_bos is None else add_bos
         eos = self._add_eos if add_eos is None else add_eos
@@ -85,19 +85,11 @@ class SentencePieceProcessor:
 
     def decode(self, input: Any) -> Any:
         """The text of ids or pieces, or the texts of several such lists. Raises `IndexError`."""
-        if isinstance(input, (Integral, str)):
-            input = [input]
-        if input and isinstance(input[0], (list, tuple)):
-            return [self.decode(row) for row in input]
-        items = [item if isinstance(item, str) else self._check_id(item) for item in input]
-        return decode_pieces(self.tokenizer, items)
+        return decode_pieces(self.tokenizer, input)
 
     def piece_to_id(self, piece: str | Sequence[str]) -> Any:
         """The id of a piece, or of each piece of a list; an unknown piece has the id of `unk`."""
-        if not isinstance(piece, (str, list, tuple)):
-            fix = f"id_to_piece({int(piece)})" if isinstance(piece, Integral) else "str(piece)"
-            raise WrongType(f"a piece is a str, not {type(piece).__name__}", fix=fix)
-        if not isinstance(piece, str):
+        if isinstance(piece, (list, tuple)):
             return [self.piece_to_id(item) for item in piece]
         id = find_piece(self.tokenizer, piece)
         return self.unk_id() if id is None else id

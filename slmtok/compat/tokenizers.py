@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from slmtok.calls import Expression, call_text
-from slmtok.checks import check_path, utf8_of
+from slmtok.checks import as_list, check_int, check_path, utf8_of
 from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
 from slmtok.compat._shared import (
@@ -32,6 +32,7 @@ from slmtok.compat._shared import (
 )
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
 from slmtok.files import mention_texts
+from slmtok.id_arrays import check_row
 from slmtok.notebook import html_tokens
 from slmtok.tokenizer import Tokenizer as _Tokenizer
 
@@ -144,7 +145,7 @@ class ByteLevelBPETokenizer:
     ) -> None:
         """Trains on text files, one document a line. Raises `MissingInput`, and as `train_from_iterator`."""
         refuse_swapped("train", {"files": files, "vocab_size": vocab_size}, ((str, list, tuple), int))
-        paths = [files] if isinstance(files, str) else list(files)
+        paths = [files] if isinstance(files, (str, os.PathLike)) else list(check_iterable(files, "train"))
         try:
             self._train(paths, vocab_size, min_frequency, special_tokens, max_token_length)
         except MissingInput as error:
@@ -165,7 +166,7 @@ class ByteLevelBPETokenizer:
             vocab_size=vocab,
             pattern="gpt2",
             tie_break="hf",
-            min_count=max(min_count, 1),
+            min_count=max(check_int("min_frequency", min_count), 1),
             max_token_bytes=max_length or 0,
             special=_roles(special),
             allow_smaller=True,
@@ -250,7 +251,8 @@ class ByteLevelBPETokenizer:
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """The texts of several rows of ids. Raises `UnknownId`."""
-        return [self.decode(ids, skip_special_tokens) for ids in sequences]
+        rows = check_iterable(sequences, "decode_batch")
+        return [self.decode(ids, skip_special_tokens) for ids in cast("Iterable[Any]", rows)]
 
     @property
     def _hf(self) -> HFTokenizer:
@@ -280,7 +282,7 @@ class DecodeStream:
 
     def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool = False) -> None:
         """ids: those before the first step, whose text is not returned."""
-        self._prefix = list(ids or ())
+        self._prefix = as_list(check_row(() if ids is None else ids))
         self._skip = skip_special_tokens
         self._stream: StreamDecoder | None = None
 
@@ -351,7 +353,7 @@ def _flat(texts: Iterable[object]) -> Iterable[str]:
 def _roles(spellings: Sequence[Any]) -> dict[str, str]:
     """Role -> spelling. Raises `InvalidSpecials` for two spellings of one role."""
     found: dict[str, str] = {}
-    for text in map(spelling_of, spellings):
+    for text in map(spelling_of, check_iterable(spellings, "special_tokens")):
         role = _ROLES.get(text) or re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or f"special_{len(found)}"
         role = role if role[0].isalpha() else f"special_{role}"
         if role in found:

@@ -207,7 +207,7 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
 
     refuse_encoding(name_or_path)
     named = ENCODINGS.get(check_path(name_or_path))
-    if named is None and not Path(name_or_path).is_file():
+    if named is None and not os.path.isfile(name_or_path):  # noqa: PTH113  (false for names that the system refuses)
         raise _unknown_source(str(name_or_path))
     path = find_ranks(named.name) if named else Path(name_or_path)
     data = read_limited(path, "rank table")

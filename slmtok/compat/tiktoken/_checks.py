@@ -23,8 +23,10 @@ from slmtok.errors import (
     UnknownId,
     WrongType,
     suggestion,
+    value_text,
 )
 from slmtok.id_arrays import list_of_one, refuse_mask
+from slmtok.record_texts import short_text
 from slmtok.specials import spellings_meant
 from slmtok.vocabulary import MAX_IDS
 
@@ -45,8 +47,9 @@ def to_uint32(ids: Iterable[int]) -> NDArray[np.uint32]:
 def check_n_vocab(expected: int, listed: int, n_vocab: int) -> None:
     """Raises `OptionError` unless `explicit_n_vocab` is the size of the tables."""
     if listed != expected or n_vocab != expected:
+        tables = f"there are {listed} tokens and the largest id is {n_vocab - 1}"
         raise OptionError(
-            f"explicit_n_vocab is {expected}, there are {listed} tokens and the largest id is {n_vocab - 1}",
+            f"explicit_n_vocab is {value_text(expected)}, {tables}",
             limit="explicit_n_vocab = number of ranks and specials = largest id + 1",
             fix="leave explicit_n_vocab out, or correct the tables",
             option="explicit_n_vocab",
@@ -116,7 +119,7 @@ def check_overflow(ids: Sequence[int], document: int | None = None) -> None:
     for position, id in enumerate(ids):
         if not 0 <= id <= U32:
             raise IdOverflow(
-                f"id {id} at position {position} is no token",
+                f"id {value_text(id)} at position {position} is no token",
                 where=None if document is None else f"document {document}",
                 limit=f"0 <= id <= {U32}",
                 fix="decode the ids of enc.encode(text)",
@@ -202,9 +205,19 @@ def _names(names: object, option: str) -> frozenset[str]:
     if not all(isinstance(name, str) for name in found):
         given = [names] if isinstance(names, str) else [name for name in found if isinstance(name, str)]
         is_all = names is True or (isinstance(names, str) and suggestion(names, ["all"], cutoff=0.75) is not None)
-        meant = "'all'" if is_all else f"{{{', '.join(map(repr, given))}}}" if given else "()"
-        raise WrongType(f"{option} must be 'all' or a set of spellings, not {names!r}", fix=f"{option}={meant}")
+        spellings = ", ".join(short_text(each, "spelling") for each in given)
+        meant = "'all'" if is_all else f"{{{spellings}}}" if given else "()"
+        raise WrongType(
+            f"{option} must be 'all' or a set of spellings, not {value_text(names)}", fix=f"{option}={meant}"
+        )
+    if too_long := next((name for name in found if name and len(name) > _MAX_SPELLING_CHARS), None):
+        fact = f"{option} has a spelling of {len(too_long):,} characters: {too_long[:40]!r}…"
+        raise OptionError(fact, limit=f"{_MAX_SPELLING_CHARS:,} characters", fix="leave it out", option=option)
     return frozenset(filter(None, found))
+
+
+_MAX_SPELLING_CHARS = 1 << 14
+"""Of a special token that a text is searched for: a longer one takes `re` seconds."""
 
 
 def _finder(spellings: Collection[str]) -> re.Pattern[str]:
@@ -221,7 +234,7 @@ def as_ranks(table: object) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
     for token, value in _items(table, "mergeable_ranks", _RANKS):
         if not isinstance(token, bytes):
-            raise WrongType(f"a token is bytes, not {type(token).__name__} {token!r}", fix=_RANKS)
+            raise WrongType(f"a token is bytes, not {type(token).__name__} {value_text(token)}", fix=_RANKS)
         if not token:
             raise InvalidRanks("a token is empty", limit="one byte or more", fix="leave b'' out", rank=value)
         found[token] = _number(value, f"the rank of {token!r}", InvalidRanks, _RANKS)
@@ -255,7 +268,7 @@ def as_specials(table: object, ranks: Mapping[bytes, int]) -> dict[str, int]:
     found: dict[str, int] = {}
     for text, value in _items(table, "special_tokens", _SPECIALS):
         if not isinstance(text, str):
-            raise WrongType(f"the spelling of a special token must be a str, not {text!r}", fix=_SPECIALS)
+            raise WrongType(f"the spelling of a special token must be a str, not {value_text(text)}", fix=_SPECIALS)
         if not text:
             fix = "leave it out, or spell it"
             raise InvalidSpecials("'' cannot spell a special token", limit="one character or more", fix=fix, id=value)
@@ -281,9 +294,9 @@ def _number(value: object, what: str, kind: type[SlmtokError], fix: str) -> int:
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise WrongType(f"{what} is {type(value).__name__} {value!r}, not an integer", fix=fix) from None
+        raise WrongType(f"{what} is {type(value).__name__} {value_text(value)}, not an integer", fix=fix) from None
     if not 0 <= number < MAX_IDS:
-        raise kind(f"{what} is {number}", limit=f"0 to {MAX_IDS - 1}", fix=fix, id=number)
+        raise kind(f"{what} is {value_text(number)}", limit=f"0 to {MAX_IDS - 1}", fix=fix, id=number)
     return number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok import errors
-from slmtok.compat import cs336, minbpe, nanochat, rustbpe, tokenizers
+from slmtok import compat, errors
+from slmtok.compat import cs336, minbpe, nanochat, rustbpe, sentencepiece, tiktoken, tokenizers
 from slmtok.errors import CorruptFile, WrongType
 
 HUGE = 10**30
@@ -71,6 +72,75 @@ def test_wrong_arguments(call, kind, fact) -> None:
         call()
     assert fact in str(caught.value)
     assert caught.value.fix
+
+
+def nested(depth: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+UNWRITTEN, DEEP, LONG = 10**5000, nested(100_000), "ab " * 10**6
+UNLIKE: dict[str, Callable[[dict[str, Any], Any], Any]] = {
+    "tiktoken, text": lambda made, value: made["tiktoken"].encode(value if value is not LONG else None),
+    "tiktoken, ids": lambda made, value: made["tiktoken"].decode(value),
+    "tiktoken, allowed": lambda made, value: made["tiktoken"].encode("a", allowed_special=value),
+    "tiktoken, disallowed": lambda made, value: made["tiktoken"].encode("a", disallowed_special=[value]),
+    "tiktoken, errors": lambda made, value: made["tiktoken"].decode([5], errors=value),
+    "tiktoken, model": lambda made, value: tiktoken.encoding_for_model(value),
+    "hf, truncation": lambda made, value: made["hf"]("a", truncation=value),
+    "hf, max_length": lambda made, value: made["hf"]("a", max_length=[value]),
+    "hf, return_tensors": lambda made, value: made["hf"]("a", return_tensors=value),
+    "hf, ids": lambda made, value: made["hf"].convert_ids_to_tokens(value),
+    "hf, rows": lambda made, value: made["hf"].decode(value),
+    "hf, tokens": lambda made, value: made["hf"].convert_tokens_to_string([[value]]),
+    "hf, columns": lambda made, value: made["hf"].pad({b"ab": value}),
+    "hf, name": lambda made, value: made["hf"].token_to_id([value]),
+    "hf, id": lambda made, value: made["hf"].id_to_token([value]),
+    "sentencepiece, ids": lambda made, value: made["sp"].decode([value] if value is not LONG else None),
+    "sentencepiece, out_type": lambda made, value: made["sp"].encode("a", out_type=value),
+    "minbpe, ids": lambda made, value: mini().decode([value]),
+    "minbpe, file": lambda made, value: mini().load(value),
+    "minbpe, specials": lambda made, value: mini().register_special_tokens({"x": value}),
+    "nanochat, encoding": lambda made, value: nanochat.RustBPETokenizer.from_pretrained(value),
+    "nanochat, special": lambda made, value: made["nanochat"].encode("a", prepend=value),
+    "cs336, merges": lambda made, value: cs336.Tokenizer(VOCAB, [value]),
+}
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    tok = slmtok.train(slmtok.Texts(["the cat sat on the mat " * 9]), vocab_size=280)
+    return {
+        "tiktoken": compat.as_tiktoken(tok),
+        "hf": compat.as_hf(tok),
+        "sp": sentencepiece.SentencePieceProcessor(tokenizer=tok),
+        "nanochat": nanochat.RustBPETokenizer(tok.with_special("eos", "<|bos|>")),
+    }
+
+
+@pytest.mark.parametrize("call", UNLIKE)
+@pytest.mark.parametrize("value", [UNWRITTEN, DEEP, LONG], ids=["digits", "deep", "long"])
+def test_values_that_python_cannot_write(made: dict[str, Any], call: str, value: object) -> None:
+    """An integer of 5,000 digits, a list 100,000 deep, and 3 MB of text are refused by errors of ours, and at once."""
+    began = time.process_time()
+    with pytest.raises(errors.SlmtokError) as caught:
+        UNLIKE[call](made, value)
+    assert len(caught.value.fact) < 1000 and caught.value.to_dict()
+    assert time.process_time() - began < 1
+
+
+def test_a_caller_that_is_deep_keeps_its_error(made: dict[str, Any]) -> None:
+    class Text(str):
+        def encode(self, *args: Any) -> bytes:
+            return self.encode(*args)
+
+        def __contains__(self, text: object) -> bool:
+            return text in self
+
+    with pytest.raises(RecursionError):
+        made["hf"](Text("a"))
 
 
 def test_numpys_integers(tmp_path: Path) -> None:
