@@ -318,6 +318,26 @@ def test_short_ids_are_repeated_in_the_call_that_takes_them(tok) -> None:
     assert tok.decode_batch([[100, 101], [102]]) == [tok.decode([100, 101]), tok.decode([102])]
 
 
+def test_ids_given_one_by_one_are_one_sequence(tok) -> None:
+    for call, mended in {
+        "tok.decode(100, 101)": "tok.decode([100, 101])",
+        "tok.decode(100, np.int64(101), 102, skip_special=True)": "tok.decode([100, 101, 102], skip_special=True)",
+        "tok.decode_bytes(100, 101)": "tok.decode_bytes([100, 101])",
+        "tok.decode_segments(100, 101)": "tok.decode_segments([100, 101])",
+        "tok.decode_batch(100, 101)": "tok.decode([100, 101])",
+        "tok.decode([100], [101, 102])": "tok.decode_batch([[100], [101, 102]])",
+        "tok.decode([100], [101], skip_special=True)": "[tok.decode(row, skip_special=True) for row in [[100], [101]]]",
+        "tok.decode_bytes([100], [101])": "[tok.decode_bytes(row) for row in [[100], [101]]]",
+        "tok.decode_batch([100], [101], [102])": "tok.decode_batch([[100], [101], [102]])",
+        "tok.decode(np.array([100]), np.array([101]))": "tok.decode_batch(rows)",
+    }.items():
+        names = {"tok": tok, "np": np}
+        with pytest.raises(errors.WrongType) as caught:
+            eval(call, names)
+        assert caught.value.fix == mended
+        eval(mended, {**names, "rows": [[100], [101]]})
+
+
 def test_the_remedy_for_ids_calls_the_method_that_was_called(tok) -> None:
     segments = tok.encode_segments([slmtok.Special("bos"), "a cat"])
     names = {"tok": tok, "encoded": segments, "pieces": tok.pieces("a cat"), "ragged": tok.encode_batch(["a", "cat"])}
