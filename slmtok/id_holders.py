@@ -12,6 +12,8 @@ _ID_COLUMNS = ("input_ids", "ids", "token_ids", "tokens", "labels")
 """Names of columns with ids, the first one found is meant."""
 ENCODED_COLUMNS = ("input_ids", "attention_mask", "token_type_ids", "labels")
 """Names of the columns of encoded texts, which iterating over them gives."""
+_DEPTH_OF_ROWS = 2
+"""Depth of rows of ids, as of `_depth_of_ids`; a single row has 1, and batches of rows have 3."""
 DECODE = "tok.decode({})"
 """The call that takes one sequence of ids, in fixes of functions without a call of their own."""
 
@@ -29,10 +31,13 @@ def call_with_ids(holder: object, call: str = DECODE) -> str | None:
     access = _access_to_ids(holder)
     if access is None:
         return None
-    path, is_many = access
+    path, depth = access
     is_table = not isinstance(holder, Mapping) and path != ".ids"
     variable = ("ds" if hasattr(holder, "column_names") else "df") if is_table else "encoded"
-    return of_rows(call, variable + path) if is_many else call.format(variable + path)
+    if depth == 1:
+        return call.format(variable + path)
+    batches = f"[{of_rows(call)} for rows in {variable}{path}]"
+    return batches if depth > _DEPTH_OF_ROWS else of_rows(call, variable + path)
 
 
 def call_with_rows(row: object, call: str = DECODE) -> str | None:
@@ -40,8 +45,8 @@ def call_with_rows(row: object, call: str = DECODE) -> str | None:
     access = _access_to_ids(row)
     if access is None:
         return None
-    path, is_many = access
-    if is_many:
+    path, depth = access
+    if depth > 1:
         return f"[{of_rows(call, f'row{path}')} for row in rows]"
     return of_rows(call, f"[row{path} for row in rows]")
 
@@ -58,18 +63,23 @@ def call_of_pieces(piece: object, call: str, *, is_one: bool) -> str | None:
     return call.format("[id for id, _ in pieces]")
 
 
-def _access_to_ids(holder: object) -> tuple[str, bool] | None:
-    """(what follows the variable to reach the ids in it, whether these are several rows); None without ids."""
+def _access_to_ids(holder: object) -> tuple[str, int] | None:
+    """(what follows the variable to reach the ids in it, their depth as of `_depth_of_ids`); None without ids."""
     if isinstance(holder, Mapping) or columns_of(holder):
         names = list(holder) if isinstance(holder, Mapping) else columns_of(holder)
         columns = {name: cast("Any", holder)[name] for name in names}
-        found = [name for name in columns if _depth_of_ids(columns[name])]
+        depths = {name: depth for name in columns if (depth := _depth_of_ids(columns[name]))}
+        found = [*depths]
+        are_columns = not isinstance(holder, Mapping) or not {*_ID_COLUMNS, *ENCODED_COLUMNS}.isdisjoint(names)
+        if not are_columns and len(names) == len(found) > 1 and len({*depths.values()}) == 1:
+            # Rows that each have a name: a single one of them would leave out the others.
+            return ".values()", depths[found[0]] + 1
         name = next((name for name in (*_ID_COLUMNS, *found) if name in found), None)
         path, ids = (f"[{name!r}]", columns[name]) if name is not None else ("", None)
     else:
         path, ids = ".ids", getattr(holder, "ids", None)
     depth = _depth_of_ids(ids)
-    return (path + (".to_pylist()" if hasattr(ids, "to_pylist") else ""), depth > 1) if depth else None
+    return (path + (".to_pylist()" if hasattr(ids, "to_pylist") else ""), depth) if depth else None
 
 
 def columns_of(table: object) -> list[Any]:

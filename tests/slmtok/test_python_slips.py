@@ -338,6 +338,21 @@ def test_ids_given_one_by_one_are_one_sequence(tok) -> None:
         eval(mended, {**names, "rows": [[100], [101]]})
 
 
+def test_a_dict_of_rows_is_decoded_whole(tok) -> None:
+    rows, batches = {"a": [100], "b": np.array([101, 102])}, {"train": [[100], [101]], "val": [[102]]}
+    for method, encoded, mended in (
+        (tok.decode_batch, rows, "tok.decode_batch(encoded.values())"),
+        (tok.decode, rows, "tok.decode_batch(encoded.values())"),
+        (tok.decode_bytes, rows, "[tok.decode_bytes(row) for row in encoded.values()]"),
+        (tok.decode_batch, batches, "[tok.decode_batch(rows) for rows in encoded.values()]"),
+        (tok.decode_batch, {"ids": [100], "mask": [1]}, "tok.decode(encoded['ids'])"),
+    ):
+        with pytest.raises(errors.WrongType) as caught:
+            method(encoded)
+        assert caught.value.fix == mended
+        assert len(eval(mended, {"tok": tok, "encoded": encoded})) == (1 if "ids" in encoded else 2)
+
+
 def test_the_remedy_for_ids_calls_the_method_that_was_called(tok) -> None:
     segments = tok.encode_segments([slmtok.Special("bos"), "a cat"])
     names = {"tok": tok, "encoded": segments, "pieces": tok.pieces("a cat"), "ragged": tok.encode_batch(["a", "cat"])}
