@@ -28,7 +28,16 @@ from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
 from slmmodel.data.packing import CHOICES, fix_of_option
 from slmmodel.data.strategies import STRATEGIES
-from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, WrongType, unknown_name
+from slmmodel.errors import (
+    Argument,
+    InvalidConfig,
+    Mismatch,
+    OptionError,
+    UnknownName,
+    WrongType,
+    suggestion,
+    unknown_name,
+)
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmmodel.sizes import MAX_SEQ_LEN, ceil_div
 from slmmodel.vocab import OF_SIZES, SIZES
@@ -48,6 +57,8 @@ _NEEDLESS = {
     **dict.fromkeys(("sampler", "batch_sampler", "generator"), "seed and shuffle decide the order"),
 }
 """Options of torch's DataLoader, each with the reason why a `ShardLoader` needs none."""
+_SINGLE = [name for name, strategy in STRATEGIES.items() if "batch_size" not in strategy.OPTIONS]
+"""The packings of a `ShardDataset`; the others form batches."""
 _OF_SAMPLER = (
     "make the sampler and its DataLoader after each set_epoch, or take a ShardLoader, which has rank and world_size"
 )
@@ -78,10 +89,7 @@ class _Sequences:
             raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
         for name in ("shuffle", "shift_labels"):
             check_bool(name, options[name])
-        if not isinstance(options["pack"], str) or options["pack"] not in STRATEGIES:
-            given = str(options["pack"])
-            known = None if options["pack"] is None else FOREIGN_VALUES["data.pack"].get(given.lower())
-            raise unknown_name("strategy", given, STRATEGIES, Argument("pack"), nearest=known)
+        self._refuse_pack(path, {"split": split, **options})
         self._refuse_unknown(options)
         for name in options.keys() & CHOICES.keys():
             if not isinstance(options[name], str) or options[name] not in CHOICES[name]:
@@ -97,6 +105,26 @@ class _Sequences:
         self._digest: str | None = None
         """Of the data, in a copy that was unpickled."""
         self.loader  # noqa: B018  (errors of the data come here, not from a worker)
+
+    def _refuse_pack(self, path: object, options: Mapping[str, Any]) -> None:
+        """Raises `UnknownName`, and `InvalidConfig` for a packing that forms batches in a data set."""
+        pack, given = options["pack"], str(options["pack"])
+        choices = _SINGLE if isinstance(self, ShardDataset) else [*STRATEGIES]
+        if isinstance(pack, str) and pack in choices:
+            return
+        known = None if pack is None else FOREIGN_VALUES["data.pack"].get(given.lower())
+        meant = given if given in STRATEGIES else known or suggestion(given, STRATEGIES)
+        if meant is None or meant in choices:
+            raise unknown_name("strategy", given, choices, Argument("pack"), nearest=known)
+        defaults = {name: each.default for name, each in signature(ShardLoader.__init__).parameters.items()}
+        loader = {name: value for name, value in options.items() if value != defaults.get(name, ...)}
+        shown = ", ".join(f"{name}={value!r}" for name, value in {**loader, "pack": meant, "batch_size": 8}.items())
+        unknown = "" if given == meant else f"unknown strategy {given!r}; "
+        raise (UnknownName if unknown else InvalidConfig)(
+            f"{unknown}pack {meant!r} forms batches, and a data set has single sequences",
+            limit=f"one of {', '.join(choices)}",
+            fix=f"slmmodel.data.ShardLoader({str(path)!r}, {shown})",
+        )
 
     def _refuse_unknown(self, options: Mapping[str, Any]) -> None:
         """Raises `InvalidConfig` for an option that neither the class nor the packing has."""
@@ -198,11 +226,6 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
             raise InvalidConfig(
                 f"seq_len {seq_len:,} is more than all {n_ids:,} ids of the split {split!r}",
                 fix=f"seq_len={min(256, n_ids)}, or another length up to that",
-            )
-        if "batch_size" in self.loader.options:
-            raise InvalidConfig(
-                f"pack {pack!r} forms batches, and a data set has single sequences",
-                fix="pack='concat' or another packing, or slmmodel.data.ShardLoader",
             )
 
     def _share(self, epoch: int) -> None:

@@ -17,6 +17,7 @@ import made_shards as made
 import numpy as np
 import pytest
 
+import slmmodel
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.errors import InvalidConfig, Mismatch, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
 
@@ -207,8 +208,20 @@ def test_a_length_beyond_all_memory_is_refused(folder: Path) -> None:
 
 
 def test_packings_that_form_batches(folder: Path) -> None:
-    with pytest.raises(InvalidConfig, match="forms batches"):
-        ShardDataset(folder, seq_len=SEQ_LEN, pack="bucket")
+    for pack, meant, kind in (
+        ("bucket", "bucket", InvalidConfig),
+        ("stateful", "stateful", InvalidConfig),
+        ("pad", "bucket", UnknownName),
+        ("buckt", "bucket", UnknownName),
+    ):
+        with pytest.raises(kind, match="forms batches, and a data set has single sequences") as caught:
+            ShardDataset(folder, seq_len=SEQ_LEN, pack=pack, seed=3)
+        fix = f"slmmodel.data.ShardLoader({str(folder)!r}, seq_len={SEQ_LEN}, pack={meant!r}, seed=3, batch_size=8)"
+        assert caught.value.fix == fix
+        assert next(iter(eval(fix, {"slmmodel": slmmodel})))["input_ids"].shape[0]
+    with pytest.raises(UnknownName, match=r"'concat'(?s:.)*limit: one of concat, (?!.*(bucket|stateful))"):
+        ShardDataset(folder, seq_len=SEQ_LEN, pack="conact")
+
     batch = next(iter(ShardLoader(folder, seq_len=SEQ_LEN, batch_size=2, pack="bucket")))
     assert batch["input_ids"].shape[1] <= SEQ_LEN
 
