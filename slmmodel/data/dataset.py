@@ -57,6 +57,10 @@ _NEEDLESS = {
     **dict.fromkeys(("sampler", "batch_sampler", "generator"), "seed and shuffle decide the order"),
 }
 """Options of torch's DataLoader, each with the reason why a `ShardLoader` needs none."""
+_OF_EPOCHS = (
+    "leave it out: the epochs follow one another; "
+    "loader.load_state_dict({{'epoch': {}, 'block': 0, 'taken': 0}}) begins with that epoch"
+)
 _SINGLE = [name for name, strategy in STRATEGIES.items() if "batch_size" not in strategy.OPTIONS]
 """The packings of a `ShardDataset`; the others form batches."""
 _OF_SAMPLER = (
@@ -128,7 +132,9 @@ class _Sequences:
 
     def _refuse_unknown(self, options: Mapping[str, Any]) -> None:
         """Raises `InvalidConfig` for an option that neither the class nor the packing has."""
-        own = [each.name for each in signature(type(self).__init__).parameters.values() if each.name != "self"]
+        # A class that derives from these has a signature of its own.
+        kind = ShardDataset if isinstance(self, ShardDataset) else ShardLoader
+        own = [each for each in signature(kind.__init__).parameters if each != "self"]
         known = [*own[:-1], "positions", *STRATEGIES[options["pack"]].OPTIONS]
         for name in options:
             if name not in known:
@@ -142,12 +148,25 @@ class _Sequences:
         def __getattr__(self, name: str) -> object:
             """Raises `AttributeError`; for a size of the vocabulary, and for an epoch, it says what stands for it."""
             fact = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if name == "set_epoch":
-                begins = "loader.load_state_dict({'epoch': N, 'block': 0, 'taken': 0}) begins with epoch N"
-                fact += f"\n  fix:   leave it out: the epochs follow one another; {begins}"
+            if name in ("set_epoch", "epoch"):
+                fact += f"\n  fix:   {_OF_EPOCHS.format('N')}"
             if name in SIZES:
                 fact += f"\n  fix:   {OF_SIZES.format(own='dataset' if isinstance(self, ShardDataset) else 'loader')}"
             raise AttributeError(fact, name=name, obj=self)
+
+        def __setattr__(self, name: str, value: object) -> None:
+            """Raises `AttributeError` for an option, which counts where the object is made, and for a loader's epoch.
+
+            Classes that derive from these have attributes of their own.
+            """
+            what = type(self).__name__
+            if "_digest" in self.__dict__ and type(self).__module__ == __name__:
+                if name == "epoch" and isinstance(self, ShardLoader):
+                    raise AttributeError(f"a {what} has no epoch to set\n  fix:   {_OF_EPOCHS.format(value)}")
+                if name in {*signature(type(self).__init__).parameters, *self.options}:
+                    fix = f"make another one: {self._call(**{name: value})}"
+                    raise AttributeError(f"{name} of a {what} is fixed when it is made\n  fix:   {fix}")
+            super().__setattr__(name, value)
 
     @property
     def vocab(self) -> VocabMeta:
@@ -173,9 +192,9 @@ class _Sequences:
         digest = self._digest if self._loader is None else self._loader.source.digest
         return {**self.__dict__, "_loader": None, "_digest": digest}
 
-    def _call(self) -> str:
-        """The call that makes such an object, without options that have their default."""
-        parameters, values = signature(type(self).__init__).parameters, {**self.options, **vars(self)}
+    def _call(self, **changed: object) -> str:
+        """The call that makes such an object, with `changed` options, without those that have their default."""
+        parameters, values = signature(type(self).__init__).parameters, {**self.options, **vars(self), **changed}
         defaults = {name: each.default for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD}
         names = [name for name in dict.fromkeys([*defaults, *self.options]) if name in values]
         given = [f"{name}={values[name]!r}" for name in names if name not in defaults or values[name] != defaults[name]]
@@ -238,11 +257,16 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if not self._shared_epoch.is_shared():  # type: ignore[no-untyped-call]
-            self._share(self._epoch)
+            self._share(self.epoch)
 
     @property
-    def _epoch(self) -> int:
+    def epoch(self) -> int:
+        """The epoch of the documents and cuts; assigning one is `set_epoch`."""
         return int(self._shared_epoch)
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self.set_epoch(epoch)
 
     def set_epoch(self, epoch: int) -> None:
         """Takes the documents and cuts of another epoch, also in workers; call it before a `DataLoader` is iterated.
@@ -250,7 +274,7 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         The length may change: make a `DistributedSampler` and its `DataLoader` after each call. Several processes are
         warned where it changes.
         """
-        number, before = _check_counted("epoch", epoch), self._epoch
+        number, before = _check_counted("epoch", epoch), self.epoch
         self._shared_epoch.fill_(number)
         # Elsewhere no sampler of torch keeps the length.
         if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -264,7 +288,7 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
                 )
 
     def __len__(self) -> int:
-        return len(self.loader.packing(self._epoch, 0))
+        return len(self.loader.packing(self.epoch, 0))
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         """A sequence. Raises `IndexError`, `CorruptFile`."""
@@ -283,10 +307,10 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
             raise WrongType(error.fact, limit=f"0 to {n - 1}", fix=fix) from None
         if not -n <= number < n:
             fact = f"index {number} of a ShardDataset of {n:,} sequences, which are 0 to {n - 1}"
-            if self._epoch:
-                fact += f", in epoch {self._epoch}; other epochs may have more\n  fix:   {_OF_SAMPLER}"
+            if self.epoch:
+                fact += f", in epoch {self.epoch}; other epochs may have more\n  fix:   {_OF_SAMPLER}"
             raise IndexError(fact)
-        batch = self.loader.batch(np.array([[self._epoch, 0, number % n]]))
+        batch = self.loader.batch(np.array([[self.epoch, 0, number % n]]))
         return {name: tensor[0] for name, tensor in self._tensors(batch).items()}
 
     def __repr__(self) -> str:

@@ -294,6 +294,37 @@ def test_indices_out_of_range(folder: Path) -> None:
             dataset[wrong]  # type: ignore[index]
 
 
+def test_an_attribute_that_is_set_takes_effect_or_is_refused(folder: Path) -> None:
+    dataset, same = (ShardDataset(folder, seq_len=SEQ_LEN) for _ in range(2))
+    same.set_epoch(2)
+    dataset.epoch = 2
+    assert dataset.epoch == same.epoch == pickle.loads(pickle.dumps(dataset)).epoch == 2
+    assert [rows(each["input_ids"][None]) for each in islice(dataset, 9)] == [
+        rows(each["input_ids"][None]) for each in islice(same, 9)
+    ]
+    with pytest.raises(WrongType, match="epoch"):
+        dataset.epoch = "2"  # type: ignore[assignment]
+    for made_one in (dataset, pickle.loads(pickle.dumps(dataset))):
+        with pytest.raises(AttributeError, match="seq_len of a ShardDataset is fixed when it is made") as caught:
+            made_one.seq_len = 4
+        fix = str(caught.value).partition("make another one: ")[2]
+        assert len(eval(fix, {"ShardDataset": ShardDataset})[0]["labels"]) == 4
+    loader = ShardLoader(folder, seq_len=SEQ_LEN, batch_size=2)
+    with pytest.raises(AttributeError, match="batch_size=4") as caught:
+        loader.batch_size = 4
+    with pytest.raises(AttributeError, match="the epochs follow one another") as caught:
+        loader.epoch = 3  # type: ignore[attr-defined]
+    eval(str(caught.value).partition("; ")[2].removesuffix(" begins with that epoch"), {"loader": loader})
+    assert loader.state_dict()["epoch"] == 3
+
+    class Mine(ShardDataset):
+        def __init__(self) -> None:
+            super().__init__(folder, seq_len=SEQ_LEN)
+            self.seed, self.note = 3, "mine"
+
+    assert Mine().note == "mine"
+
+
 def test_lengths_that_change_by_epoch_name_the_sampler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A `DistributedSampler` that is made before dies in a later epoch, with an AssertionError of torch."""
     dataset = ShardDataset(folder, seq_len=48, pack="first_fit")
