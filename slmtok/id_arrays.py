@@ -65,6 +65,7 @@ _MASK_FIX = "ids[mask] chooses ids of an array"
 _MAX_SHOWN = 80
 """Characters of a value that is no id in an error."""
 _TEXT_FIX = "tok.encode(text) gives ids"
+_NONE_FIX = "ids = {}  # a function without a return statement gives None"
 _WORDS_FIX = f"{_TEXT_FIX} of a text; [tok.token_to_id(word) for word in ids] those of words of tokens"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 _INPUT_IDS = "encoded['input_ids']"
@@ -115,6 +116,7 @@ def _check_lazy_row(ids: object, call: str) -> Any:
     if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable) or columns_of(ids):
         listed = call.format("list(ids)" if isinstance(ids, AbstractSet) else list_of_one(ids))
         fix = call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, (Mapping, float)) else listed)
+        fix = _NONE_FIX.format("tok.encode(text)") if ids is None else fix
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
     return ids if array is None else array
@@ -387,6 +389,7 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
     if isinstance(batch, (*TEXTS, Mapping)) or not isinstance(batch, Iterable) or columns_of(batch):
         one = list_of_one(batch, "ids")
         fix = call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else f"tok.decode({one})")
+        fix = _NONE_FIX.format("tok.encode_batch(texts)") if batch is None else fix
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix=fix)
     refuse_masked(batch, "[row.compressed() for row in rows], which leaves the masked ids out")
     refuse_spans(batch)

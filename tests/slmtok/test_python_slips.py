@@ -353,6 +353,17 @@ def test_a_dict_of_rows_is_decoded_whole(tok) -> None:
         assert len(eval(mended, {"tok": tok, "encoded": encoded})) == (1 if "ids" in encoded else 2)
 
 
+def test_none_in_the_place_of_ids_is_no_id(tok) -> None:
+    for call, fix in (
+        (tok.decode, "ids = tok.encode(text)"),
+        (tok.decode_bytes, "ids = tok.encode(text)"),
+        (tok.decode_batch, "ids = tok.encode_batch(texts)"),
+    ):
+        with pytest.raises(errors.WrongType, match="not NoneType") as caught:
+            call(None)
+        assert caught.value.fix == f"{fix}  # a function without a return statement gives None"
+
+
 def test_the_remedy_for_ids_calls_the_method_that_was_called(tok) -> None:
     segments = tok.encode_segments([slmtok.Special("bos"), "a cat"])
     names = {"tok": tok, "encoded": segments, "pieces": tok.pieces("a cat"), "ragged": tok.encode_batch(["a", "cat"])}
