@@ -468,6 +468,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         texts = check_texts(xs, "encode_batch")
         warn_if_used_up(xs, len(texts))
         warn_of_file_names(texts)
+        _refuse_one_each(bos=bos, eos=eos)
         options: Any = {"threads": check_threads(threads), "progress": progress, **self._delimiters(bos=bos, eos=eos)}
         if dropout:
             own: Any = {"has_merges": self.scheme == "bpe", "seed": seed, "epoch": epoch}
@@ -634,6 +635,18 @@ def _check_handler(errors: str | bool, ids: object, call: str, **options: object
     if not isinstance(errors, str) and (apart := ids_apart(name, (ids, errors), options)):
         raise apart
     check_errors(errors)
+
+
+def _refuse_one_each(**delimiters: object) -> None:
+    """Raises `WrongType` for `bos` or `eos` as a list, a value for each text: a batch has one for all texts."""
+    lists = {name: argument_text(value, name) for name, value in delimiters.items() if isinstance(value, (list, tuple))}
+    if not lists:
+        return
+    same = [f"{name}=True" for name, value in delimiters.items() if value is True]
+    options = ", ".join([*(f"{name}={name}" for name in lists), *same])
+    each = f"for text, {', '.join(lists)} in zip(texts, {', '.join(lists.values())})"
+    fix = f"[tok.encode(text, {options}) {each}]"
+    raise WrongType(f"{' and '.join(lists)} of a batch is one value for all texts, not a list", fix=fix)
 
 
 def _call_of_word(token: object) -> str:

@@ -364,6 +364,20 @@ def test_none_in_the_place_of_ids_is_no_id(tok) -> None:
         assert caught.value.fix == f"{fix}  # a function without a return statement gives None"
 
 
+def test_a_bos_for_each_text_encodes_them_one_by_one(tok) -> None:
+    texts = ["a cat", "a dog"]
+    for options, starts, ends in (
+        ({"bos": [True, False]}, [1, 0], [0, 0]),
+        ({"bos": (False, True), "eos": True}, [0, 1], [1, 1]),
+        ({"bos": [True, True], "eos": [False, True]}, [1, 1], [0, 1]),
+    ):
+        with pytest.raises(errors.WrongType, match="of a batch is one value for all texts") as caught:
+            tok.encode_batch(texts, **options)
+        rows = [row.tolist() for row in eval(str(caught.value.fix), {"tok": tok, "texts": texts})]
+        assert [int(row[0] == tok.specials["bos"]) for row in rows] == starts
+        assert [int(row[-1] == tok.specials["eos"]) for row in rows] == ends
+
+
 def test_the_remedy_for_ids_calls_the_method_that_was_called(tok) -> None:
     segments = tok.encode_segments([slmtok.Special("bos"), "a cat"])
     names = {"tok": tok, "encoded": segments, "pieces": tok.pieces("a cat"), "ragged": tok.encode_batch(["a", "cat"])}
