@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
 from slmmodel.calls import explains_calls, unknown_option
-from slmmodel.checks import check_bool, check_int, check_path
+from slmmodel.checks import check_bool, check_int, check_path, warn_caller
 from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
@@ -362,6 +362,12 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
             raise OptionError(f"seq_len is {seq_len:,}", limit=limit, fix="seq_len=256", option="seq_len")
         super().__init__(path, split, batch_size, {**named, "crop_offset": crop_offset, **options})
         self._cursor = Cursor()
+        n = len(self.loader.packing(0, 0))
+        if self.loader.source.n_blocks == 1 and 0 < n < batch_size:
+            warn_caller(
+                f"batch_size {batch_size:,} is more than the {n:,} sequences of an epoch: a batch has sequences of "
+                f"several epochs. batch_size={n} takes one epoch a step, and fewer take several steps"
+            )
 
     def __bool__(self) -> bool:
         return True

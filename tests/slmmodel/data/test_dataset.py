@@ -294,6 +294,14 @@ def test_indices_out_of_range(folder: Path) -> None:
             dataset[wrong]  # type: ignore[index]
 
 
+def test_a_batch_of_more_than_an_epoch_is_warned_of(folder: Path) -> None:
+    with pytest.warns(UserWarning, match=r"batch_size 1,000 is more than the \d+ sequences of an epoch") as caught:
+        ShardLoader(folder, seq_len=SEQ_LEN, batch_size=1000)
+    assert caught[0].filename == __file__
+    (size,) = re.findall(r"batch_size=(\d+) takes one epoch", str(caught[0].message))
+    ShardLoader(folder, seq_len=SEQ_LEN, batch_size=int(size))  # without a warning, which would be an error
+
+
 def test_an_attribute_that_is_set_takes_effect_or_is_refused(folder: Path) -> None:
     dataset, same = (ShardDataset(folder, seq_len=SEQ_LEN) for _ in range(2))
     same.set_epoch(2)
