@@ -212,8 +212,8 @@ def wrong_call(
     call = _owner(function) + name
     of_files = name == "merge_counts" and args and _are_paths(args)
     example = _merged(args, taken) if of_files else _completed(call, positional, required, args, taken)
-    if name == "with_special" and (one_each := _one_special_each(args, keywords)):
-        return one_each
+    if several := _several_given(function, name, args, keywords, unknown):
+        return several
     errors: list[UnknownOption] = []
     if unknown and (other := _other_call(function.__qualname__, args, taken, unknown)):
         return _unknown_together([*unknown], name, options, other)
@@ -346,6 +346,41 @@ def _padded_as_hf(unknown: Mapping[str, Any], tensors: str) -> str | None:
     rows = [Expression("{'input_ids': ragged.to_lists()}")]
     call = call_text("slmtok.compat.as_hf(tok).pad", rows, {**meant, "return_tensors": tensors})
     return f"{call}['input_ids'], which pads with tok.specials.pad"
+
+
+def _several_given(
+    function: Callable[..., Any],
+    name: str,
+    args: Sequence[Any],
+    keywords: Mapping[str, Any],
+    unknown: Mapping[str, Any],
+) -> WrongType | None:
+    """The error of a method that takes one thing, for several; None for other calls."""
+    if name == "with_special":
+        return _one_special_each(args, keywords)
+    is_decoding = function.__module__ == "slmtok.tokenizer" and name.startswith("decode")
+    return ids_apart(name, args, keywords) if is_decoding and not unknown else None
+
+
+def ids_apart(name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> WrongType | None:
+    """The error of a method of a Tokenizer that decodes, for ids, or rows of them, as arguments of their own."""
+    given = [each if getattr(each, "ndim", 0) else scalar(each) for each in args]
+    are_ids = all(type(each) is int for each in given)
+    are_lists = all(isinstance(each, (list, tuple)) for each in given)
+    if len(given) < 2 or not (are_ids or are_lists or all(hasattr(each, "dtype") for each in given)):
+        return None
+    options = {option: value for option, value in keywords.items() if value}
+    if are_ids:
+        method = "decode" if name == "decode_batch" else name
+        kept = options if method == name else {}
+        fix = call_text(f"tok.{method}", [Expression(argument_text(given, "ids"))], kept)
+        return WrongType(f"{name}() takes ids as one sequence, not {len(given)} integers", fix=fix)
+    rows = Expression(argument_text(given, "rows") if are_lists else "rows")
+    fix = f"[{call_text(f'tok.{name}', [Expression('row')], options)} for row in {rows}]"
+    if name == "decode_batch" or (name == "decode" and not options):
+        fix = call_text("tok.decode_batch", [rows], options)
+    taken = "a list of sequences of ids" if name == "decode_batch" else "one sequence of ids"
+    return WrongType(f"{name}() takes {taken}, not {len(given)} sequences", fix=fix)
 
 
 def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str, Any]) -> str:

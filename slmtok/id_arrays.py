@@ -20,6 +20,16 @@ from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_b
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of, is_utf_8, text_meant
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
+from slmtok.id_holders import (
+    DECODE,
+    ENCODED_COLUMNS,
+    TEXTS,
+    call_of_pieces,
+    call_with_ids,
+    call_with_rows,
+    columns_of,
+    of_rows,
+)
 from slmtok.path_arguments import BINARY_SUFFIXES, free_name, glob_matches
 from slmtok.ragged import Ragged
 from slmtok.record_texts import scalar, short_text
@@ -33,7 +43,6 @@ if TYPE_CHECKING:
     from slmtok.aliases import Ids, Progress, Text
     from slmtok.specials import Specials
 
-_TEXT = (str, bytes, bytearray, memoryview)
 OFFSETS_SUFFIX = ".offsets.npy"
 """Of the file beside a file of ids: where each document begins, int64, one more than documents."""
 ID_MAP_SUFFIX = ".ids.npy"
@@ -56,94 +65,10 @@ _MASK_FIX = "ids[mask] chooses ids of an array"
 _MAX_SHOWN = 80
 """Characters of a value that is no id in an error."""
 _TEXT_FIX = "tok.encode(text) gives ids"
+_NONE_FIX = "ids = {}  # a function without a return statement gives None"
 _WORDS_FIX = f"{_TEXT_FIX} of a text; [tok.token_to_id(word) for word in ids] those of words of tokens"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
-_ID_COLUMNS = ("input_ids", "ids", "token_ids", "tokens", "labels")
-"""Names of columns with ids, the first one found is meant."""
-_ENCODED_COLUMNS = ("input_ids", "attention_mask", "token_type_ids", "labels")
-"""Names of the columns of encoded texts, which iterating over them gives."""
 _INPUT_IDS = "encoded['input_ids']"
-
-
-DECODE = "tok.decode({})"
-"""The call that takes one sequence of ids, in fixes of functions without a call of their own."""
-
-
-def _of_rows(call: str, rows: str = "rows") -> str:
-    """The call for several sequences of ids, where `call` takes one."""
-    return f"tok.decode_batch({rows})" if call == DECODE else f"[{call.format('row')} for row in {rows}]"
-
-
-def _call_with_ids(holder: object, call: str = DECODE) -> str | None:
-    """The call that decodes the ids in a mapping, a table, or an object with `ids`; None for one without ids.
-
-    call: that of one sequence of ids.
-    """
-    access = _access_to_ids(holder)
-    if access is None:
-        return None
-    path, is_many = access
-    is_table = not isinstance(holder, Mapping) and path != ".ids"
-    variable = ("ds" if hasattr(holder, "column_names") else "df") if is_table else "encoded"
-    return _of_rows(call, variable + path) if is_many else call.format(variable + path)
-
-
-def _call_with_rows(row: object, call: str = DECODE) -> str | None:
-    """The call that decodes `rows`, where `row` is one of them and holds ids instead of being ids; None for others."""
-    access = _access_to_ids(row)
-    if access is None:
-        return None
-    path, is_many = access
-    if is_many:
-        return f"[{_of_rows(call, f'row{path}')} for row in rows]"
-    return _of_rows(call, f"[row{path} for row in rows]")
-
-
-def _call_of_pieces(piece: object, call: str, *, is_one: bool) -> str | None:
-    """The call that decodes pieces, which are (id, bytes) as of `tok.pieces`; None where `piece` is none of them.
-
-    is_one: the piece alone was given.
-    """
-    if not (isinstance(piece, tuple) and len(piece) == 2 and type(piece[0]) is int and isinstance(piece[1], bytes)):
-        return None
-    if is_one:
-        return f"{call.format('ids[:1]')}, of a piece (id, bytes); ids[1] is its bytes"
-    return call.format("[id for id, _ in pieces]")
-
-
-def _access_to_ids(holder: object) -> tuple[str, bool] | None:
-    """(what follows the variable to reach the ids in it, whether these are several rows); None without ids."""
-    if isinstance(holder, Mapping) or _columns(holder):
-        names = list(holder) if isinstance(holder, Mapping) else _columns(holder)
-        columns = {name: cast("Any", holder)[name] for name in names}
-        found = [name for name in columns if _depth_of_ids(columns[name])]
-        name = next((name for name in (*_ID_COLUMNS, *found) if name in found), None)
-        path, ids = (f"[{name!r}]", columns[name]) if name is not None else ("", None)
-    else:
-        path, ids = ".ids", getattr(holder, "ids", None)
-    depth = _depth_of_ids(ids)
-    return (path + (".to_pylist()" if hasattr(ids, "to_pylist") else ""), depth > 1) if depth else None
-
-
-def _columns(table: object) -> list[Any]:
-    """The names of the columns of a table (datasets, pandas, polars, pyarrow); empty for anything else."""
-    names = getattr(table, "column_names", getattr(table, "columns", None))
-    return list(names) if isinstance(names, Iterable) and not isinstance(table, type) else []
-
-
-def _depth_of_ids(values: object) -> int:
-    """1 for a sequence of integers, 2 for a sequence of such, 0 for anything else; decided by the first values."""
-    if isinstance(values, (*_TEXT, Mapping)) or not isinstance(values, Iterable):
-        return 0
-    first: Any = next(iter(values), None)
-    first = first.as_py() if hasattr(first, "as_py") else first
-    if isinstance(first, bool) or first is None:
-        return 0
-    try:
-        index(cast("SupportsIndex", first))
-    except (TypeError, ValueError):
-        return 2 if _depth_of_ids(first) == 1 else 0
-    return 1
 
 
 def check_row(ids: object, call: str = DECODE) -> Any:
@@ -172,11 +97,11 @@ def _check_lazy_row(ids: object, call: str) -> Any:
             # The usual case: the checks below take thirty times as long as decoding a short text.
             return ids if ids.dtype.str in _TAKEN else _widened(ids)
     if isinstance(ids, Ragged):
-        raise WrongType("a Ragged holds many id sequences", fix=_of_rows(call, "ragged"))
-    if isinstance(ids, str) and ids in _ENCODED_COLUMNS:
-        fix = f"{_of_rows(call, _INPUT_IDS)}, or {call.format(_INPUT_IDS)} of one text"
+        raise WrongType("a Ragged holds many id sequences", fix=of_rows(call, "ragged"))
+    if isinstance(ids, str) and ids in ENCODED_COLUMNS:
+        fix = f"{of_rows(call, _INPUT_IDS)}, or {call.format(_INPUT_IDS)} of one text"
         raise WrongType(f"{ids!r} is the name of a column of a batch, not its ids", fix=fix)
-    if isinstance(ids, _TEXT):
+    if isinstance(ids, TEXTS):
         is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
         fix = call.format(_numbers_in(str(ids))) if is_ids else _TEXT_FIX
         if not isinstance(ids, str) and _are_raw_ids(bytes(ids[:_TEXT_HEAD_BYTES])):
@@ -188,9 +113,10 @@ def _check_lazy_row(ids: object, call: str) -> Any:
     _check_array(ids, call)
     if isinstance(ids, np.ndarray):
         return ids
-    if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable) or _columns(ids):
+    if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable) or columns_of(ids):
         listed = call.format("list(ids)" if isinstance(ids, AbstractSet) else list_of_one(ids))
-        fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, (Mapping, float)) else listed)
+        fix = call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, (Mapping, float)) else listed)
+        fix = _NONE_FIX.format("tok.encode(text)") if ids is None else fix
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
     return ids if array is None else array
@@ -293,10 +219,10 @@ def _refuse_floats(ids: object, call: str) -> None:
     values, n_dimensions = cast("Any", ids), len(getattr(ids, "shape", ()))
     integers = "ids.long()" if hasattr(ids, "long") else "ids.astype('int64')"
     best = "logits.argmax(-1)"
-    calls = {1: call.format(f"[int({best})]"), 2: call.format(best), 3: _of_rows(call, best)}
+    calls = {1: call.format(f"[int({best})]"), 2: call.format(best), 3: of_rows(call, best)}
     fix = f"of logits: {calls.get(n_dimensions, best)}"
     if name.startswith("complex") or _are_whole(values):
-        fix = f"{integers if n_dimensions < 2 else _of_rows(call, integers)}; {fix}"
+        fix = f"{integers if n_dimensions < 2 else of_rows(call, integers)}; {fix}"
     raise WrongType(f"ids are integers, and these are {name}", fix=fix)
 
 
@@ -309,7 +235,7 @@ def _are_whole(values: Any) -> bool:
 
 
 def _wrong_shape(shape: tuple[int, ...], call: str) -> WrongType:
-    fix = f"{_of_rows(call)}, or ids.ravel()"
+    fix = f"{of_rows(call)}, or ids.ravel()"
     return WrongType(f"ids have the shape {shape}", limit="one dimension", fix=fix)
 
 
@@ -321,7 +247,7 @@ def _shown(value: object, name: str) -> str:
 def _call_of_rows(rows: object, document: int | None, call: str) -> str:
     """The call that decodes rows of ids in the place of one; `document`, where each of several is such."""
     are_rows = document is None and isinstance(rows, (list, tuple)) and all(hasattr(row, "__len__") for row in rows)
-    return _of_rows(call, _shown(rows, "rows") if are_rows else "rows")
+    return of_rows(call, _shown(rows, "rows") if are_rows else "rows")
 
 
 def _is_short_literal(value: object, depth: int = 2) -> bool:
@@ -380,9 +306,7 @@ def _check_id(
             f"id {shown} is {type(id).__name__}, not an integer",
             where=_where(position, document),
             position=position,
-            fix=_call_of_pieces(id, call, is_one=False)
-            or _call_with_rows(id, call)
-            or _call_of_rows(row, document, call)
+            fix=call_of_pieces(id, call, is_one=False) or call_with_rows(id, call) or _call_of_rows(row, document, call)
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
             else (numbers if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
             if isinstance(id, float)
@@ -390,7 +314,7 @@ def _check_id(
             if isinstance(id, str) and id.isdecimal()
             else _WORDS_FIX
             if isinstance(id, str)
-            else _call_of_pieces(row, call, is_one=document is None) or _TEXT_FIX,
+            else call_of_pieces(row, call, is_one=document is None) or _TEXT_FIX,
         ) from None
     except RuntimeError as error:
         # A tensor on the device meta.
@@ -462,9 +386,10 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
 
     if isinstance(batch, Ragged):
         return check_row(batch.ids), batch.offsets
-    if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable) or _columns(batch):
+    if isinstance(batch, (*TEXTS, Mapping)) or not isinstance(batch, Iterable) or columns_of(batch):
         one = list_of_one(batch, "ids")
-        fix = _call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else f"tok.decode({one})")
+        fix = call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else f"tok.decode({one})")
+        fix = _NONE_FIX.format("tok.encode_batch(texts)") if batch is None else fix
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix=fix)
     refuse_masked(batch, "[row.compressed() for row in rows], which leaves the masked ids out")
     refuse_spans(batch)
@@ -476,7 +401,7 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
         if isinstance(row, (int, float, np.integer)) or getattr(row, "ndim", 1) == 0:
             fix = f"tok.decode({_shown(batch, 'ids')})"
             raise WrongType("decode_batch takes many id sequences, this is one", fix=fix)
-        call = None if isinstance(row, (list, np.ndarray)) else _call_with_rows(row)
+        call = None if isinstance(row, (list, np.ndarray)) else call_with_rows(row)
         if call is not None:
             raise WrongType(f"row {document} is {type(row).__name__}, not ids", fix=call)
         arrays.append(as_id_array(row, n_vocab, document))

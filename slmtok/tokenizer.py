@@ -20,6 +20,7 @@ from slmtok.calls import (
     argument_text,
     call_text,
     explains_calls,
+    ids_apart,
     warn_caller,
     warn_if_used_up,
     warn_of_file_names,
@@ -467,6 +468,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         texts = check_texts(xs, "encode_batch")
         warn_if_used_up(xs, len(texts))
         warn_of_file_names(texts)
+        _refuse_one_each(bos=bos, eos=eos)
         options: Any = {"threads": check_threads(threads), "progress": progress, **self._delimiters(bos=bos, eos=eos)}
         if dropout:
             own: Any = {"has_merges": self.scheme == "bpe", "seed": seed, "epoch": epoch}
@@ -571,14 +573,18 @@ class Tokenizer(metaclass=_NamesConstructors):
 
     # --- decoding -----------------------------------------------------------------------------------------------------
 
-    def decode(self, ids: Any, errors: str = "replace", *, skip_special: bool = False, **unknown: NoReturn) -> str:
+    def decode(
+        self, ids: Any, errors: str = "replace", *more: NoReturn, skip_special: bool = False, **unknown: NoReturn
+    ) -> str:
         """The text of ids (array or sequence of int). `errors` as in `bytes.decode`.
 
         Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position, `UnknownOption`.
         """
+        if more:
+            raise _wrong_call(self.decode, (ids, errors, *more), {"skip_special": skip_special}, unknown)
         if unknown:
             raise _wrong_call(self.decode, (ids,), {"errors": errors, "skip_special": skip_special}, unknown)
-        _check_handler(errors, ids, "tok.decode({}, skip_special={})")
+        _check_handler(errors, ids, "tok.decode({}, skip_special={})", skip_special=skip_special)
         specials = self.specials if skip_special else None
         return id_arrays.decode_ids(self._encoder, ids, specials).decode("utf-8", errors)
 
@@ -591,7 +597,7 @@ class Tokenizer(metaclass=_NamesConstructors):
 
         Raises `UnknownId` with position and document.
         """
-        _check_handler(errors, rows, "[tok.decode(row, skip_special={1}) for row in {0}]")
+        _check_handler(errors, rows, "[tok.decode(row, skip_special={1}) for row in {0}]", threads=threads)
         found = id_arrays.decode_batch(self._encoder, rows, check_threads(threads))
         return [text.decode("utf-8", errors) for text in found]
 
@@ -613,10 +619,10 @@ def _wrong_call(
     return wrong_call(method, args, {**given, **unknown})
 
 
-def _check_handler(errors: str | bool, ids: object, call: str) -> None:
+def _check_handler(errors: str | bool, ids: object, call: str, **options: object) -> None:
     """As `check_errors`; a bool is the `skip_special_tokens` of transformers, which has this place, and so has `call`.
 
-    Raises `OptionError`.
+    Raises `OptionError`, and `WrongType` for further ids in that place.
     """
     if isinstance(errors, bool):
         raise OptionError(
@@ -625,7 +631,22 @@ def _check_handler(errors: str | bool, ids: object, call: str) -> None:
             fix=call.format(argument_text(ids, "rows" if "for row" in call else "ids"), errors),
             option="errors",
         )
+    name = "decode_batch" if "for row" in call else "decode"
+    if not isinstance(errors, str) and (apart := ids_apart(name, (ids, errors), options)):
+        raise apart
     check_errors(errors)
+
+
+def _refuse_one_each(**delimiters: object) -> None:
+    """Raises `WrongType` for `bos` or `eos` as a list, a value for each text: a batch has one for all texts."""
+    lists = {name: argument_text(value, name) for name, value in delimiters.items() if isinstance(value, (list, tuple))}
+    if not lists:
+        return
+    same = [f"{name}=True" for name, value in delimiters.items() if value is True]
+    options = ", ".join([*(f"{name}={name}" for name in lists), *same])
+    each = f"for text, {', '.join(lists)} in zip(texts, {', '.join(lists.values())})"
+    fix = f"[tok.encode(text, {options}) {each}]"
+    raise WrongType(f"{' and '.join(lists)} of a batch is one value for all texts, not a list", fix=fix)
 
 
 def _call_of_word(token: object) -> str:

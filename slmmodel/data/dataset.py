@@ -22,13 +22,22 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
 from slmmodel.calls import explains_calls, unknown_option
-from slmmodel.checks import check_bool, check_int, check_path
+from slmmodel.checks import check_bool, check_int, check_path, warn_caller
 from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
 from slmmodel.data.packing import CHOICES, fix_of_option
 from slmmodel.data.strategies import STRATEGIES
-from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, WrongType, unknown_name
+from slmmodel.errors import (
+    Argument,
+    InvalidConfig,
+    Mismatch,
+    OptionError,
+    UnknownName,
+    WrongType,
+    suggestion,
+    unknown_name,
+)
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmmodel.sizes import MAX_SEQ_LEN, ceil_div
 from slmmodel.vocab import OF_SIZES, SIZES
@@ -48,6 +57,12 @@ _NEEDLESS = {
     **dict.fromkeys(("sampler", "batch_sampler", "generator"), "seed and shuffle decide the order"),
 }
 """Options of torch's DataLoader, each with the reason why a `ShardLoader` needs none."""
+_OF_EPOCHS = (
+    "leave it out: the epochs follow one another; "
+    "loader.load_state_dict({{'epoch': {}, 'block': 0, 'taken': 0}}) begins with that epoch"
+)
+_SINGLE = [name for name, strategy in STRATEGIES.items() if "batch_size" not in strategy.OPTIONS]
+"""The packings of a `ShardDataset`; the others form batches."""
 _OF_SAMPLER = (
     "make the sampler and its DataLoader after each set_epoch, or take a ShardLoader, which has rank and world_size"
 )
@@ -78,10 +93,7 @@ class _Sequences:
             raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
         for name in ("shuffle", "shift_labels"):
             check_bool(name, options[name])
-        if not isinstance(options["pack"], str) or options["pack"] not in STRATEGIES:
-            given = str(options["pack"])
-            known = None if options["pack"] is None else FOREIGN_VALUES["data.pack"].get(given.lower())
-            raise unknown_name("strategy", given, STRATEGIES, Argument("pack"), nearest=known)
+        self._refuse_pack(path, {"split": split, **options})
         self._refuse_unknown(options)
         for name in options.keys() & CHOICES.keys():
             if not isinstance(options[name], str) or options[name] not in CHOICES[name]:
@@ -98,9 +110,31 @@ class _Sequences:
         """Of the data, in a copy that was unpickled."""
         self.loader  # noqa: B018  (errors of the data come here, not from a worker)
 
+    def _refuse_pack(self, path: object, options: Mapping[str, Any]) -> None:
+        """Raises `UnknownName`, and `InvalidConfig` for a packing that forms batches in a data set."""
+        pack, given = options["pack"], str(options["pack"])
+        choices = _SINGLE if isinstance(self, ShardDataset) else [*STRATEGIES]
+        if isinstance(pack, str) and pack in choices:
+            return
+        known = None if pack is None else FOREIGN_VALUES["data.pack"].get(given.lower())
+        meant = given if given in STRATEGIES else known or suggestion(given, STRATEGIES)
+        if meant is None or meant in choices:
+            raise unknown_name("strategy", given, choices, Argument("pack"), nearest=known)
+        defaults = {name: each.default for name, each in signature(ShardLoader.__init__).parameters.items()}
+        loader = {name: value for name, value in options.items() if value != defaults.get(name, ...)}
+        shown = ", ".join(f"{name}={value!r}" for name, value in {**loader, "pack": meant, "batch_size": 8}.items())
+        unknown = "" if given == meant else f"unknown strategy {given!r}; "
+        raise (UnknownName if unknown else InvalidConfig)(
+            f"{unknown}pack {meant!r} forms batches, and a data set has single sequences",
+            limit=f"one of {', '.join(choices)}",
+            fix=f"slmmodel.data.ShardLoader({str(path)!r}, {shown})",
+        )
+
     def _refuse_unknown(self, options: Mapping[str, Any]) -> None:
         """Raises `InvalidConfig` for an option that neither the class nor the packing has."""
-        own = [each.name for each in signature(type(self).__init__).parameters.values() if each.name != "self"]
+        # A class that derives from these has a signature of its own.
+        kind = ShardDataset if isinstance(self, ShardDataset) else ShardLoader
+        own = [each for each in signature(kind.__init__).parameters if each != "self"]
         known = [*own[:-1], "positions", *STRATEGIES[options["pack"]].OPTIONS]
         for name in options:
             if name not in known:
@@ -114,12 +148,25 @@ class _Sequences:
         def __getattr__(self, name: str) -> object:
             """Raises `AttributeError`; for a size of the vocabulary, and for an epoch, it says what stands for it."""
             fact = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if name == "set_epoch":
-                begins = "loader.load_state_dict({'epoch': N, 'block': 0, 'taken': 0}) begins with epoch N"
-                fact += f"\n  fix:   leave it out: the epochs follow one another; {begins}"
+            if name in ("set_epoch", "epoch"):
+                fact += f"\n  fix:   {_OF_EPOCHS.format('N')}"
             if name in SIZES:
                 fact += f"\n  fix:   {OF_SIZES.format(own='dataset' if isinstance(self, ShardDataset) else 'loader')}"
             raise AttributeError(fact, name=name, obj=self)
+
+        def __setattr__(self, name: str, value: object) -> None:
+            """Raises `AttributeError` for an option, which counts where the object is made, and for a loader's epoch.
+
+            Classes that derive from these have attributes of their own.
+            """
+            what = type(self).__name__
+            if "_digest" in self.__dict__ and type(self).__module__ == __name__:
+                if name == "epoch" and isinstance(self, ShardLoader):
+                    raise AttributeError(f"a {what} has no epoch to set\n  fix:   {_OF_EPOCHS.format(value)}")
+                if name in {*signature(type(self).__init__).parameters, *self.options}:
+                    fix = f"make another one: {self._call(**{name: value})}"
+                    raise AttributeError(f"{name} of a {what} is fixed when it is made\n  fix:   {fix}")
+            super().__setattr__(name, value)
 
     @property
     def vocab(self) -> VocabMeta:
@@ -145,9 +192,9 @@ class _Sequences:
         digest = self._digest if self._loader is None else self._loader.source.digest
         return {**self.__dict__, "_loader": None, "_digest": digest}
 
-    def _call(self) -> str:
-        """The call that makes such an object, without options that have their default."""
-        parameters, values = signature(type(self).__init__).parameters, {**self.options, **vars(self)}
+    def _call(self, **changed: object) -> str:
+        """The call that makes such an object, with `changed` options, without those that have their default."""
+        parameters, values = signature(type(self).__init__).parameters, {**self.options, **vars(self), **changed}
         defaults = {name: each.default for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD}
         names = [name for name in dict.fromkeys([*defaults, *self.options]) if name in values]
         given = [f"{name}={values[name]!r}" for name in names if name not in defaults or values[name] != defaults[name]]
@@ -199,11 +246,6 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
                 f"seq_len {seq_len:,} is more than all {n_ids:,} ids of the split {split!r}",
                 fix=f"seq_len={min(256, n_ids)}, or another length up to that",
             )
-        if "batch_size" in self.loader.options:
-            raise InvalidConfig(
-                f"pack {pack!r} forms batches, and a data set has single sequences",
-                fix="pack='concat' or another packing, or slmmodel.data.ShardLoader",
-            )
 
     def _share(self, epoch: int) -> None:
         """Puts the epoch into memory that workers of a `DataLoader` share, which may outlive an epoch."""
@@ -215,11 +257,16 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if not self._shared_epoch.is_shared():  # type: ignore[no-untyped-call]
-            self._share(self._epoch)
+            self._share(self.epoch)
 
     @property
-    def _epoch(self) -> int:
+    def epoch(self) -> int:
+        """The epoch of the documents and cuts; assigning one is `set_epoch`."""
         return int(self._shared_epoch)
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self.set_epoch(epoch)
 
     def set_epoch(self, epoch: int) -> None:
         """Takes the documents and cuts of another epoch, also in workers; call it before a `DataLoader` is iterated.
@@ -227,7 +274,7 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         The length may change: make a `DistributedSampler` and its `DataLoader` after each call. Several processes are
         warned where it changes.
         """
-        number, before = _check_counted("epoch", epoch), self._epoch
+        number, before = _check_counted("epoch", epoch), self.epoch
         self._shared_epoch.fill_(number)
         # Elsewhere no sampler of torch keeps the length.
         if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -241,7 +288,7 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
                 )
 
     def __len__(self) -> int:
-        return len(self.loader.packing(self._epoch, 0))
+        return len(self.loader.packing(self.epoch, 0))
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         """A sequence. Raises `IndexError`, `CorruptFile`."""
@@ -260,10 +307,10 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
             raise WrongType(error.fact, limit=f"0 to {n - 1}", fix=fix) from None
         if not -n <= number < n:
             fact = f"index {number} of a ShardDataset of {n:,} sequences, which are 0 to {n - 1}"
-            if self._epoch:
-                fact += f", in epoch {self._epoch}; other epochs may have more\n  fix:   {_OF_SAMPLER}"
+            if self.epoch:
+                fact += f", in epoch {self.epoch}; other epochs may have more\n  fix:   {_OF_SAMPLER}"
             raise IndexError(fact)
-        batch = self.loader.batch(np.array([[self._epoch, 0, number % n]]))
+        batch = self.loader.batch(np.array([[self.epoch, 0, number % n]]))
         return {name: tensor[0] for name, tensor in self._tensors(batch).items()}
 
     def __repr__(self) -> str:
@@ -315,6 +362,12 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
             raise OptionError(f"seq_len is {seq_len:,}", limit=limit, fix="seq_len=256", option="seq_len")
         super().__init__(path, split, batch_size, {**named, "crop_offset": crop_offset, **options})
         self._cursor = Cursor()
+        n = len(self.loader.packing(0, 0))
+        if self.loader.source.n_blocks == 1 and 0 < n < batch_size:
+            warn_caller(
+                f"batch_size {batch_size:,} is more than the {n:,} sequences of an epoch: a batch has sequences of "
+                f"several epochs. batch_size={n} takes one epoch a step, and fewer take several steps"
+            )
 
     def __bool__(self) -> bool:
         return True

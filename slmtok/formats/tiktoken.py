@@ -36,6 +36,7 @@ from slmtok.errors import (
     SlmtokError,
     UnknownName,
     WrongType,
+    begun_name,
     suggestion,
     unknown_name,
 )
@@ -248,11 +249,23 @@ def _unknown_source(name: str) -> Exception:
 
 
 def _unknown_encoding(name: str, function: str) -> UnknownName:
-    """The error for a name that is no encoding, with the call of `function` for the encoding of a model."""
+    """The error for a name that is no encoding; of a model, with the call of `function` for its encoding.
+
+    An encoding whose rank file is missing is fetched first, so that the fix does not lead to a second error.
+    """
     error = unknown_name("encoding", name, ENCODINGS)
-    if encoding := encoding_meant(name):
-        error.parts |= {"fact": f"{name!r} is a model, and its encoding is {encoding}"}
-        error.fix = f"{function}({encoding!r})"
+    of_model = encoding_meant(name)
+    if of_model:
+        error.parts |= {"fact": f"{name!r} is a model, and its encoding is {of_model}"}
+        error.fix = f"{function}({of_model!r})"
+    meant = of_model or suggestion(name, ENCODINGS) or begun_name(name, ENCODINGS)
+    if meant is None:
+        return error
+    try:
+        find_ranks(meant)
+    except MissingInput as missing:
+        error.where = f"its rank file is not on this machine: {missing.where}"
+        error.fix = f"{missing.fix}; then {error.fix}"
     return error
 
 

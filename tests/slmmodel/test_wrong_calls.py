@@ -596,7 +596,9 @@ def test_options_of_other_libraries_for_sampling(inside: Path) -> None:
     assert fix_of(lambda: SamplingOptions(colour=2), UnknownName) == "leave it out"
 
 
-@pytest.mark.parametrize(("pack", "fix"), [(True, "pack='concat'"), (False, "pack='bucket'"), (None, "use one of th")])
+@pytest.mark.parametrize(
+    ("pack", "fix"), [(True, "pack='concat'"), (False, "slmmodel.data.ShardLoader("), (None, "use one of th")]
+)
 def test_a_switch_of_packing_is_a_strategy(inside: Path, pack: Any, fix: str) -> None:
     assert fix_of(lambda: ShardDataset("data", seq_len=8, pack=pack), UnknownName).startswith(fix)
 

@@ -12,6 +12,7 @@ from shared_data import peer, tiktoken_cache
 
 import slmtok
 from slmtok import errors
+from slmtok.compat.tiktoken import get_encoding
 from slmtok.formats.tiktoken import ENCODINGS, cache_folder, find_ranks, read_ranks, write_ranks
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
@@ -141,9 +142,21 @@ def test_changed_cache_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         slmtok.from_tiktoken("cl100k_base")
 
 
-def test_names() -> None:
+def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     with pytest.raises(errors.UnknownName, match="did you mean 'cl100k_base'"):
         slmtok.from_tiktoken("cl100k-base")
+    for name, call, last in (
+        ("cl100k", slmtok.from_tiktoken, "use 'cl100k_base'"),
+        ("o200k", get_encoding, "use 'o200k_base'"),
+        ("gpt-4", slmtok.from_tiktoken, "slmtok.from_tiktoken('cl100k_base')"),
+    ):
+        with pytest.raises(errors.UnknownName, match="its rank file is not on this machine: no file ") as caught:
+            call(name)
+        assert str(tmp_path) in str(caught.value)
+        fetching, _, then = str(caught.value.fix).rpartition("; then ")
+        assert then == last
+        assert "tiktoken.get_encoding(" in fetching
     with pytest.raises(errors.UnknownName, match="known:"):
         slmtok.from_tiktoken("whatever")
     with pytest.raises(errors.MissingInput, match="neither a file nor an encoding"):

@@ -276,7 +276,8 @@ def test_the_encoding_of_a_model() -> None:
     for model, fix in (("gpt-4o", "o200k_base"), ("gpt-4.1-mini", "o200k_base"), ("gpt-3.5-turbo", "cl100k_base")):
         with pytest.raises(UnknownName, match="is a model, and its encoding is") as caught:
             slmtok.from_tiktoken(model)
-        assert caught.value.fix == f"slmtok.from_tiktoken('{fix}')"
+        # Where the rank file is missing, the command that fetches it comes first.
+        assert str(caught.value.fix).endswith(f"slmtok.from_tiktoken('{fix}')")
 
 
 def test_a_free_spelling_is_found() -> None:

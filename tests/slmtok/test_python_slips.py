@@ -318,6 +318,66 @@ def test_short_ids_are_repeated_in_the_call_that_takes_them(tok) -> None:
     assert tok.decode_batch([[100, 101], [102]]) == [tok.decode([100, 101]), tok.decode([102])]
 
 
+def test_ids_given_one_by_one_are_one_sequence(tok) -> None:
+    for call, mended in {
+        "tok.decode(100, 101)": "tok.decode([100, 101])",
+        "tok.decode(100, np.int64(101), 102, skip_special=True)": "tok.decode([100, 101, 102], skip_special=True)",
+        "tok.decode_bytes(100, 101)": "tok.decode_bytes([100, 101])",
+        "tok.decode_segments(100, 101)": "tok.decode_segments([100, 101])",
+        "tok.decode_batch(100, 101)": "tok.decode([100, 101])",
+        "tok.decode([100], [101, 102])": "tok.decode_batch([[100], [101, 102]])",
+        "tok.decode([100], [101], skip_special=True)": "[tok.decode(row, skip_special=True) for row in [[100], [101]]]",
+        "tok.decode_bytes([100], [101])": "[tok.decode_bytes(row) for row in [[100], [101]]]",
+        "tok.decode_batch([100], [101], [102])": "tok.decode_batch([[100], [101], [102]])",
+        "tok.decode(np.array([100]), np.array([101]))": "tok.decode_batch(rows)",
+    }.items():
+        names = {"tok": tok, "np": np}
+        with pytest.raises(errors.WrongType) as caught:
+            eval(call, names)
+        assert caught.value.fix == mended
+        eval(mended, {**names, "rows": [[100], [101]]})
+
+
+def test_a_dict_of_rows_is_decoded_whole(tok) -> None:
+    rows, batches = {"a": [100], "b": np.array([101, 102])}, {"train": [[100], [101]], "val": [[102]]}
+    for method, encoded, mended in (
+        (tok.decode_batch, rows, "tok.decode_batch(encoded.values())"),
+        (tok.decode, rows, "tok.decode_batch(encoded.values())"),
+        (tok.decode_bytes, rows, "[tok.decode_bytes(row) for row in encoded.values()]"),
+        (tok.decode_batch, batches, "[tok.decode_batch(rows) for rows in encoded.values()]"),
+        (tok.decode_batch, {"ids": [100], "mask": [1]}, "tok.decode(encoded['ids'])"),
+    ):
+        with pytest.raises(errors.WrongType) as caught:
+            method(encoded)
+        assert caught.value.fix == mended
+        assert len(eval(mended, {"tok": tok, "encoded": encoded})) == (1 if "ids" in encoded else 2)
+
+
+def test_none_in_the_place_of_ids_is_no_id(tok) -> None:
+    for call, fix in (
+        (tok.decode, "ids = tok.encode(text)"),
+        (tok.decode_bytes, "ids = tok.encode(text)"),
+        (tok.decode_batch, "ids = tok.encode_batch(texts)"),
+    ):
+        with pytest.raises(errors.WrongType, match="not NoneType") as caught:
+            call(None)
+        assert caught.value.fix == f"{fix}  # a function without a return statement gives None"
+
+
+def test_a_bos_for_each_text_encodes_them_one_by_one(tok) -> None:
+    texts = ["a cat", "a dog"]
+    for options, starts, ends in (
+        ({"bos": [True, False]}, [1, 0], [0, 0]),
+        ({"bos": (False, True), "eos": True}, [0, 1], [1, 1]),
+        ({"bos": [True, True], "eos": [False, True]}, [1, 1], [0, 1]),
+    ):
+        with pytest.raises(errors.WrongType, match="of a batch is one value for all texts") as caught:
+            tok.encode_batch(texts, **options)
+        rows = [row.tolist() for row in eval(str(caught.value.fix), {"tok": tok, "texts": texts})]
+        assert [int(row[0] == tok.specials["bos"]) for row in rows] == starts
+        assert [int(row[-1] == tok.specials["eos"]) for row in rows] == ends
+
+
 def test_the_remedy_for_ids_calls_the_method_that_was_called(tok) -> None:
     segments = tok.encode_segments([slmtok.Special("bos"), "a cat"])
     names = {"tok": tok, "encoded": segments, "pieces": tok.pieces("a cat"), "ragged": tok.encode_batch(["a", "cat"])}

@@ -17,6 +17,7 @@ import made_shards as made
 import numpy as np
 import pytest
 
+import slmmodel
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.errors import InvalidConfig, Mismatch, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
 
@@ -207,8 +208,20 @@ def test_a_length_beyond_all_memory_is_refused(folder: Path) -> None:
 
 
 def test_packings_that_form_batches(folder: Path) -> None:
-    with pytest.raises(InvalidConfig, match="forms batches"):
-        ShardDataset(folder, seq_len=SEQ_LEN, pack="bucket")
+    for pack, meant, kind in (
+        ("bucket", "bucket", InvalidConfig),
+        ("stateful", "stateful", InvalidConfig),
+        ("pad", "bucket", UnknownName),
+        ("buckt", "bucket", UnknownName),
+    ):
+        with pytest.raises(kind, match="forms batches, and a data set has single sequences") as caught:
+            ShardDataset(folder, seq_len=SEQ_LEN, pack=pack, seed=3)
+        fix = f"slmmodel.data.ShardLoader({str(folder)!r}, seq_len={SEQ_LEN}, pack={meant!r}, seed=3, batch_size=8)"
+        assert caught.value.fix == fix
+        assert next(iter(eval(fix, {"slmmodel": slmmodel})))["input_ids"].shape[0]
+    with pytest.raises(UnknownName, match=r"'concat'(?s:.)*limit: one of concat, (?!.*(bucket|stateful))"):
+        ShardDataset(folder, seq_len=SEQ_LEN, pack="conact")
+
     batch = next(iter(ShardLoader(folder, seq_len=SEQ_LEN, batch_size=2, pack="bucket")))
     assert batch["input_ids"].shape[1] <= SEQ_LEN
 
@@ -279,6 +292,45 @@ def test_indices_out_of_range(folder: Path) -> None:
     for wrong in ("0", 1.0, None):
         with pytest.raises(WrongType, match=r"(?s)index must be an integer.*fix:   dataset\[0\]"):
             dataset[wrong]  # type: ignore[index]
+
+
+def test_a_batch_of_more_than_an_epoch_is_warned_of(folder: Path) -> None:
+    with pytest.warns(UserWarning, match=r"batch_size 1,000 is more than the \d+ sequences of an epoch") as caught:
+        ShardLoader(folder, seq_len=SEQ_LEN, batch_size=1000)
+    assert caught[0].filename == __file__
+    (size,) = re.findall(r"batch_size=(\d+) takes one epoch", str(caught[0].message))
+    ShardLoader(folder, seq_len=SEQ_LEN, batch_size=int(size))  # without a warning, which would be an error
+
+
+def test_an_attribute_that_is_set_takes_effect_or_is_refused(folder: Path) -> None:
+    dataset, same = (ShardDataset(folder, seq_len=SEQ_LEN) for _ in range(2))
+    same.set_epoch(2)
+    dataset.epoch = 2
+    assert dataset.epoch == same.epoch == pickle.loads(pickle.dumps(dataset)).epoch == 2
+    assert [rows(each["input_ids"][None]) for each in islice(dataset, 9)] == [
+        rows(each["input_ids"][None]) for each in islice(same, 9)
+    ]
+    with pytest.raises(WrongType, match="epoch"):
+        dataset.epoch = "2"  # type: ignore[assignment]
+    for made_one in (dataset, pickle.loads(pickle.dumps(dataset))):
+        with pytest.raises(AttributeError, match="seq_len of a ShardDataset is fixed when it is made") as caught:
+            made_one.seq_len = 4
+        fix = str(caught.value).partition("make another one: ")[2]
+        assert len(eval(fix, {"ShardDataset": ShardDataset})[0]["labels"]) == 4
+    loader = ShardLoader(folder, seq_len=SEQ_LEN, batch_size=2)
+    with pytest.raises(AttributeError, match="batch_size=4") as caught:
+        loader.batch_size = 4
+    with pytest.raises(AttributeError, match="the epochs follow one another") as caught:
+        loader.epoch = 3  # type: ignore[attr-defined]
+    eval(str(caught.value).partition("; ")[2].removesuffix(" begins with that epoch"), {"loader": loader})
+    assert loader.state_dict()["epoch"] == 3
+
+    class Mine(ShardDataset):
+        def __init__(self) -> None:
+            super().__init__(folder, seq_len=SEQ_LEN)
+            self.seed, self.note = 3, "mine"
+
+    assert Mine().note == "mine"
 
 
 def test_lengths_that_change_by_epoch_name_the_sampler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
