@@ -59,10 +59,6 @@ Layout: TypeAlias = Literal["own", "foreign"]
 def not_indexed(what: str, key: object) -> WrongType:
     """The error for an index of a vocabulary or of a tokenizer, with the method that finds an id or a token."""
     fix = "tok.get_vocab(), a dict from word to id"
-    if type(key) is int and key == 0:
-        # An index of 0 is also the first that Python asks for to iterate.
-        fact, fix = f"{what} is neither indexed nor iterated", "tok.token_bytes(0), or all: tok.vocabulary.items()"
-        return WrongType(fact, fix=fix)
     if isinstance(key, str):
         fix = f"tok.token_to_id({argument_text(key, 'word')})"
     elif isinstance(key, bytes):

@@ -165,7 +165,7 @@ def test_immutable(bpe: slmtok.Tokenizer) -> None:
     with pytest.raises(AttributeError, match=r"tok = slmtok\.extend\(.*, vocab_size=90000\)\.tokenizer makes another"):
         bpe.n_vocab = 90_000  # type: ignore[misc]
     with pytest.raises(
-        TypeError, match=r"nor iterated\n  fix:   tok.token_bytes\(0\), or all: tok\.vocabulary\.items\(\)$"
+        TypeError, match=r"nor looped over\n  fix:   tok.token_bytes\(0\), or tok\.get_vocab\(\), a dict"
     ):
         list(bpe)  # type: ignore[call-overload]
     with pytest.raises(AttributeError, match="immutable"):
