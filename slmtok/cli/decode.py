@@ -116,8 +116,13 @@ def decode(
     tok = load(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
     notes: list[str] = []
+    # A special token in the text says where a document ends, too.
+    spelled = () if skip_special else tok.specials.tokens
+    bounds = (b"\n", *(token.text.encode() for token in spelled if token.text))
+    has_bounds = False
 
     def texts() -> Iterator[bytes]:
+        nonlocal has_bounds
         if data is None:
             rows = _read_ids(source, input_format, docs, tok, by_row=document == "line")
         else:
@@ -133,6 +138,7 @@ def decode(
             totals["documents"] += 1
             totals["tokens"] += len(row.ids)
             totals["bytes"] += len(text)
+            has_bounds |= text.endswith(bounds)
             yield text + (b"\n" if document == "line" else b"")
 
     more: dict[str, object] = {}
@@ -147,6 +153,8 @@ def decode(
     if totals["invalid_documents"]:
         fact = f"bytes of {counted(totals['invalid_documents'], 'document')} are not UTF-8 and were written as U+FFFD"
         warnings += (f"{fact}; --errors keep writes the bytes",)
+    if document != "line" and totals["documents"] > 1 and not has_bounds and "texts" not in more:
+        warnings += (f"no line feed is between the documents; {again_with('--document line')} for one after each",)
     if document == "line" and data is None and totals["documents"] == 1:
         warnings += _without_offsets(source, input_format)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)

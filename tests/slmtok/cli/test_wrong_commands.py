@@ -121,6 +121,18 @@ def test_the_rows_of_an_array(slmtok, here: Path) -> None:
     assert slmtok("decode", "one.npy", "-t", "tok.json").err == ""
 
 
+def test_documents_that_run_into_one_another(slmtok, here: Path) -> None:
+    """As the lines of a text do, whose line feeds `--document line` of encode leaves out."""
+    Path("two.txt").write_text("the cat\nthe dog sat\n")
+    assert slmtok("encode", "two.txt", "-t", "tok.json", "--document", "line", "-o", "two.ids").code == 0
+    ran = slmtok("decode", "two.ids", "-t", "tok.json")
+    assert ran.out == "the catthe dog sat" and ran.err.startswith("note: no line feed is between the documents; ")
+    assert slmtok("decode", "two.ids", "-t", "tok.json", "--document", "line").err == ""
+    marked = ["encode", "two.txt", "-t", "tok.json", "--document", "line", "--eos", "-o", "marked.ids"]
+    assert slmtok(*marked).code == 0
+    assert slmtok("decode", "marked.ids", "-t", "tok.json").err == ""
+
+
 @pytest.mark.parametrize(
     ("line", "fix"),
     {
