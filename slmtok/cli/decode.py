@@ -6,7 +6,7 @@ import codecs
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,9 +116,7 @@ def decode(
     tok = load(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
     notes: list[str] = []
-    # A special token in the text says where a document ends, too.
-    spelled = () if skip_special else tok.specials.tokens
-    bounds = (b"\n", *(token.text.encode() for token in spelled if token.text))
+    bounds = _bounds(tok, skip_special=skip_special)
     has_bounds = False
 
     def texts() -> Iterator[bytes]:
@@ -149,15 +147,29 @@ def decode(
             stream.writelines(_on_terminal(texts()) if target == STDIO and sys.stdout.isatty() else texts())
 
     line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
-    warnings = tuple(notes)
-    if totals["invalid_documents"]:
-        fact = f"bytes of {counted(totals['invalid_documents'], 'document')} are not UTF-8 and were written as U+FFFD"
-        warnings += (f"{fact}; --errors keep writes the bytes",)
-    if document != "line" and totals["documents"] > 1 and not has_bounds and "texts" not in more:
-        warnings += (f"no line feed is between the documents; {again_with('--document line')} for one after each",)
+    # The texts of one JSON object are apart.
+    has_bounds |= document == "line" or "texts" in more
+    warnings = (*notes, *_remarks(totals, has_bounds=has_bounds))
     if document == "line" and data is None and totals["documents"] == 1:
         warnings += _without_offsets(source, input_format)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
+
+
+def _bounds(tok: Tokenizer, *, skip_special: bool) -> tuple[bytes, ...]:
+    """Endings of a document that show where it ends: a line feed, and a special token."""
+    spelled = () if skip_special else tok.specials.tokens
+    return (b"\n", *(token.text.encode() for token in spelled if token.text))
+
+
+def _remarks(totals: Mapping[str, int], *, has_bounds: bool) -> tuple[str, ...]:
+    """Notes on bytes that were replaced, and on documents that run into one another."""
+    found: tuple[str, ...] = ()
+    if totals["invalid_documents"]:
+        fact = f"bytes of {counted(totals['invalid_documents'], 'document')} are not UTF-8 and were written as U+FFFD"
+        found += (f"{fact}; --errors keep writes the bytes",)
+    if totals["documents"] > 1 and not has_bounds:
+        found += (f"no line feed is between the documents; {again_with('--document line')} for one after each",)
+    return found
 
 
 def _with_unknown(rows: Iterable[id_files.IdRow], tok: Tokenizer) -> Iterator[id_files.IdRow]:

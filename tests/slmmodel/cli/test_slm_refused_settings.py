@@ -53,6 +53,7 @@ def test_a_refused_value_is_answered_by_one_that_is_taken(name: str, arch: str) 
             assert error.fix in (
                 f"leave out {name}",
                 f"leave out {name}, then the preset decides",
+                "leave it out: the budget is then that of the preset, and each run has an end",
                 "use one of them",
             ), (value, error.fix)
         elif named.name != "budget":

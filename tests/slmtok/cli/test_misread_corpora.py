@@ -294,11 +294,14 @@ def test_the_articles_of_a_dump_are_made_by_the_command_of_the_note(slmtok) -> N
 
 
 def test_json_lines_that_a_call_of_python_reads_as_text_are_named(slmtok) -> None:
-    """So with the key that is the default one, which names no other field."""
+    """With a key, which only records have, they are refused."""
     Path("rows.txt").write_text('{"text": "the cat sat"}\n' * 40)
-    for given in ({}, {"text_key": "text"}):
-        with pytest.warns(UserWarning, match="^rows.txt looks like JSON lines, and its JSON was read as text; format="):
-            library.count("rows.txt", **given)
+    with pytest.warns(UserWarning, match="^rows.txt looks like JSON lines, and its JSON was read as text; format="):
+        library.count("rows.txt")
+    with pytest.raises(
+        library.errors.OptionError, match=r"no file of the corpus has records\n(.*\n)*  fix:   format='jsonl'$"
+    ):
+        library.count("rows.txt", text_key="text")
     assert library.count("rows.txt", format="jsonl", text_key="text").documents == 40
 
 
