@@ -111,13 +111,12 @@ def decode(
     data = packed.open_data(source) if input_format == "auto" and not id_files.has_offsets(source) else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
     target = output or STDIO
-    content = None if errors == "keep" else PLAIN_TEXT
-    check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force, content=content)
+    inputs = [source, source + OFFSETS_SUFFIX, name]
+    check_output(target, inputs=inputs, force=force, content=None if errors == "keep" else PLAIN_TEXT)
     tok = load(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
     notes: list[str] = []
-    bounds = _bounds(tok, skip_special=skip_special)
-    has_bounds = False
+    bounds, has_bounds = _bounds(tok, skip_special=skip_special), False
 
     def texts() -> Iterator[bytes]:
         nonlocal has_bounds
@@ -146,12 +145,10 @@ def decode(
         with writing(target, force=force) as stream:
             stream.writelines(_on_terminal(texts()) if target == STDIO and sys.stdout.isatty() else texts())
 
-    line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
-    # The texts of one JSON object are apart.
-    has_bounds |= document == "line" or "texts" in more
-    warnings = (*notes, *_remarks(totals, has_bounds=has_bounds))
+    warnings = (*notes, *_remarks(totals, are_apart=has_bounds or document == "line" or "texts" in more))
     if document == "line" and data is None and totals["documents"] == 1:
         warnings += _without_offsets(source, input_format)
+    line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
 
 
@@ -161,13 +158,13 @@ def _bounds(tok: Tokenizer, *, skip_special: bool) -> tuple[bytes, ...]:
     return (b"\n", *(token.text.encode() for token in spelled if token.text))
 
 
-def _remarks(totals: Mapping[str, int], *, has_bounds: bool) -> tuple[str, ...]:
+def _remarks(totals: Mapping[str, int], *, are_apart: bool) -> tuple[str, ...]:
     """Notes on bytes that were replaced, and on documents that run into one another."""
     found: tuple[str, ...] = ()
     if totals["invalid_documents"]:
         fact = f"bytes of {counted(totals['invalid_documents'], 'document')} are not UTF-8 and were written as U+FFFD"
         found += (f"{fact}; --errors keep writes the bytes",)
-    if totals["documents"] > 1 and not has_bounds:
+    if totals["documents"] > 1 and not are_apart:
         found += (f"no line feed is between the documents; {again_with('--document line')} for one after each",)
     return found
 

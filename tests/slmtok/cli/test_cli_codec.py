@@ -375,6 +375,6 @@ def test_tables_and_arrays_are_text_and_that_is_told(slmtok, tok, tokenizer, nam
 @pytest.mark.parametrize(("number", "documents"), [(1, "1 document"), (2, "2 documents")])
 def test_documents_that_are_no_utf8_are_counted(slmtok, tok, number, documents):
     ids = slmtok("encode", "-t", tok, "--document", "line", stdin=b"\xff\n" * number)
-    ran = slmtok("decode", "-t", tok, stdin=ids.stdout)
+    ran = slmtok("decode", "-t", tok, "--document", "line", stdin=ids.stdout)
     text = f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes"
     assert ran.err == f"note: {text}\n"
