@@ -158,3 +158,14 @@ def test_a_tokenizer_of_scheme_byte_is_replaced_by_one_that_learns(slmtok, here)
     assert slmtok(*shlex.split(fix)[2:]).code == 0
     with pytest.raises(package.SlmtokError, match="cannot be extended"):
         package.extend(bytewise, package.count("a.txt", scheme="byte"), vocab_size=280)
+
+
+def test_a_slice_has_no_lock_and_those_of_others_are_named(slmtok, here) -> None:
+    package.slice(package.load("tok.json"), 280).save("s.json")
+    ran = slmtok("reproduce", "s.lock")
+    assert ran.err.startswith("error: no file 's.lock': s.json has no lock beside it\n  limit: slmtok train writes")
+    assert "fix:   slmtok train CORPUS" in ran.err
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "t.json").code == 0
+    fix = slmtok("reproduce", "s.lock").err.splitlines()[-1]
+    assert fix == "  fix:   for a tokenizer with a lock: slmtok reproduce t.lock"
+    assert slmtok(*fix.split()[-2:]).code == 0
