@@ -193,6 +193,8 @@ FILTERS: dict[str, Callable[[str], str]] = {
     "oneline": lambda text: " ".join(text.split()),
 }
 """What a field of a template may be passed through, `{title|strip|lower}`."""
+_FOREIGN_FILTERS = {"trim": "strip", "ltrim": "lstrip", "rtrim": "rstrip", "downcase": "lower", "upcase": "upper"}
+"""Filters of Jinja and Liquid, and ours that do the same."""
 
 
 def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -215,7 +217,7 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
                 raise ValueError("a field is a name in braces, perhaps with filters: {title|strip|lower}")
             unknown = next((each for each in chain if each not in FILTERS), None)
             if unknown is not None:
-                example = str(text).replace(f"|{unknown}", f"|{near}" if (near := suggestion(unknown, FILTERS)) else "")
+                example = re.sub(r"\|(\w+)(?=[|}])", _filter_meant, str(text))
                 raise ValueError(f"{unknown!r} is no filter ({', '.join(FILTERS)})")
             names.append(field)
             filters.append(tuple(chain))
@@ -237,6 +239,13 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
             option=name,
         )
     return tuple(literals), tuple(names), tuple(filters)
+
+
+def _filter_meant(found: re.Match[str]) -> str:
+    """The filter for a match of one with its bar; nothing for one that has no equivalent."""
+    name = found[1]
+    near = name if name in FILTERS else _FOREIGN_FILTERS.get(name) or suggestion(name, FILTERS)
+    return f"|{near}" if near else ""
 
 
 BETWEEN_NAMES = re.compile(r"[\s,;|+]+")

@@ -333,10 +333,9 @@ _LEARNING = ("tie_break", "min_count", "max_token_bytes", "max_token_chars", "fo
 def _learn_nothing(
     counts: Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None, old: Vocabulary | None
 ) -> Learned:
-    if limits.required_ids or old is not None:
-        what = f"{limits.required_ids} required tokens" if old is None else "an extension"
-        fix = ("leave ", Setting("require"), " out") if old is None else ("train with ", Setting("scheme", "bpe"))
-        raise OptionError(f"{what} with scheme byte, which learns nothing", limit="bpe, word, char", fix=fix)
+    if limits.required_ids:
+        fact = f"{limits.required_ids} required tokens with scheme byte, which learns nothing"
+        raise OptionError(fact, limit="bpe, word, char", fix=("leave ", Setting("require"), " out"))
     limits.refuse_idle(_LEARNING, "with scheme byte, which learns nothing", "scheme bpe, word or char")
     return Learned()
 

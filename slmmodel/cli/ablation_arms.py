@@ -96,7 +96,8 @@ def pack_text(text: Sequence[str], planned: Sequence[TextArm], folder: Path, rea
                 pack(list(text), tokenizer, place, options)
         data = open_data(str(place))
         if data.val is None:
-            raise no_document(", ".join(text), "validation", ", --document line, or --val tail:10%")
+            manifest = json.loads((place / "manifest.json").read_bytes())
+            raise no_document(", ".join(text), "validation", manifest, ", --document line, or --val tail:10%")
         if not data.train.block(0).nbytes().any():
             raise no_training_text(text, val)
         arms.append(Arm(name, data, str(place), "auto"))

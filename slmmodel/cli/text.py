@@ -284,11 +284,19 @@ def _require_splits(manifest: dict[str, Any], corpus: str | list[str]) -> None:
     """Raises `InvalidConfig` for packed data without training or validation documents."""
     for split, purpose in (("train", "training"), ("val", "validation")):
         if split not in manifest["splits"]:
-            raise no_document(repr(corpus), purpose)
+            names = [corpus] if isinstance(corpus, str) else corpus
+            raise no_document(", ".join(map(repr, names)), purpose, manifest)
 
 
-def no_document(where: str, purpose: str, more: str = "") -> InvalidConfig:
+def no_document(where: str, purpose: str, manifest: dict[str, Any], more: str = "") -> InvalidConfig:
     """The error for a text of which no document is left for training or validation; `more` ends the fix."""
+    from slmtok.cli.output import flag_naming
+    from slmtok.errors import render
+    from slmtok.shards.notes import tail_left_out
+
+    if left_out := tail_left_out(manifest):
+        limit, fix = (render(part, flag_naming) for part in left_out)
+        return InvalidConfig(f"no document is left for {purpose}", where=where, limit=limit, fix=fix)
     limit = "documents are chosen by the hash of their text, so equal ones together"
     fix = f"a text with more different documents{more}"
     return InvalidConfig(f"no document is left for {purpose}", where=where, limit=limit, fix=fix)

@@ -256,7 +256,7 @@ def refuse_rule(val: str, command: str, train: str, has_few_documents: Callable[
     raise MissingInput(
         f"no file or folder {val!r}: a rule divides documents where they are packed",
         where=f"the validation data of {train}",
-        fix=f"{command} --val {shlex.quote(rule)} -o NEW; then train on NEW, of which the split val is taken",
+        fix=f"{command} --val {shlex.quote(rule)} -o NEW # and train on NEW without --val: its split val is taken",
         path=val,
     )
 

@@ -78,6 +78,11 @@ def names_input(param: click.Parameter) -> bool:
     return param.name == "on" or (stands_for_path(param) and "TEXT" not in placeholder_words(param))
 
 
+def takes_text(command: click.Command) -> bool:
+    """Whether an argument of a command is text itself."""
+    return any("TEXT" in placeholder_words(place) and not names_input(place) for place in positional_params(command))
+
+
 def value_after(flags: Sequence[str], words: Iterable[str]) -> str | None:
     """The word that follows one of these flags; None without one."""
     return next((value for flag, value in pairwise(words) if flag in flags), None)

@@ -247,7 +247,7 @@ def document_range(n: int, docs: str | None, where: str) -> range:
     except ValueError:
         raise OptionError(
             f"--docs {docs!r} is not a range of documents",
-            limit="A:B counts from 0 and excludes B, as in Python",
+            limit="A:B counts from 0 and excludes B, as in Python; there is no step",
             fix=f"--docs {_range_meant(docs)}",
             option="docs",
         ) from None
@@ -266,7 +266,12 @@ def document_range(n: int, docs: str | None, where: str) -> range:
 
 
 def _range_meant(docs: str) -> str:
-    """The range that `3-5` or `3,4,5` stands for, an example for other text; of other numbers a command for each."""
+    """The range that `3-5` or `3,4,5` stands for, and `3:5:2` without its step; a command for each of other numbers.
+
+    For other text it is an example.
+    """
+    if with_step := re.fullmatch(r"(-?\d*:-?\d*):-?\d*", docs, re.ASCII):
+        return with_step[1]
     begin, _, end = docs.partition("-")
     if begin.isdecimal() and end.isdecimal():
         first, last = sorted((int(begin), int(end)))

@@ -29,18 +29,18 @@ from slmtok.cli.options import (
     ray_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
+from slmtok.cli.output import Outcome, Row, counted, flag_naming, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.corpus.reading import excluded_globs, is_excluded, leave_out_too
-from slmtok.errors import OptionError, Setting, SlmtokError
+from slmtok.errors import OptionError, Setting, SlmtokError, render
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
 from slmtok.path_arguments import free_name
-from slmtok.shards.notes import uncut_notes
+from slmtok.shards.notes import tail_left_out, uncut_notes
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -285,10 +285,17 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_fil
         for result in results
         if result["skipped"]
     ]
+    left_out = tail_left_out(first)
+    if left_out:
+        fact, fix = (render(part, flag_naming) for part in left_out)
+        about_data += [
+            f"{fact}: {each['path']} has no val documents; {fix} makes some, and --force packs again"
+            for each in results
+        ]
     about_data += [
         f"--val {result['split']} chose {share} of {counted(result['documents'], 'document')}: {result['path']} has no "
         f"{name} documents{_other_split(result['split'], has_whole_files=has_whole_files)}"
-        for result in results
+        for result in ([] if left_out else results)
         for name, share in (("val", "none"), ("train", "all"))
         if result["split"] != "none" and name not in result["splits"]
     ]

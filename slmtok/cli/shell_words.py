@@ -18,11 +18,10 @@ import click
 
 from slmtok.cli.arguments import (
     command_line,
-    names_input,
     options_by_flag,
-    placeholder_words,
     positional_in,
     positional_params,
+    takes_text,
 )
 from slmtok.errors import OptionError
 
@@ -50,7 +49,7 @@ def refuse_shell_words(ctx: click.Context, args: Sequence[str]) -> None:
 
 def _may_be_text(ctx: click.Context, args: Sequence[str], at: int) -> bool:
     """Whether the word is the text of a command: that has a place for one, and no other word is there."""
-    if not _takes_text(ctx.command):
+    if not takes_text(ctx.command):
         return False
     places = positional_params(ctx.command)
 
@@ -76,14 +75,9 @@ def _with_file(ctx: click.Context, args: Sequence[str]) -> list[str]:
     words, places = [word for word in args if word != "<"], positional_params(ctx.command)
     with suppress(click.UsageError):
         capacity = math.inf if any(place.nargs == -1 for place in places) else sum(place.nargs for place in places)
-        if not _takes_text(ctx.command) and len(_positional(ctx, words)) <= capacity:
+        if not takes_text(ctx.command) and len(_positional(ctx, words)) <= capacity:
             return words
     return [*args]
-
-
-def _takes_text(command: click.Command) -> bool:
-    """Whether an argument of a command is text itself."""
-    return any("TEXT" in placeholder_words(place) and not names_input(place) for place in positional_params(command))
 
 
 def _refuse(ctx: click.Context, args: Sequence[str], at: int) -> NoReturn:
@@ -95,7 +89,7 @@ def _refuse(ctx: click.Context, args: Sequence[str], at: int) -> NoReturn:
             f"'#' is an argument{comment}",
             where=ctx.command_path,
             limit="zsh reads comments on a command line only after setopt interactive_comments"
-            + "; a text with '#' in it is one argument, in quotes" * _takes_text(ctx.command),
+            + "; a text with '#' in it is one argument, in quotes" * takes_text(ctx.command),
             fix=command_line(ctx, args[:at]),
         )
     line = " ".join(each if _OPERATOR.fullmatch(each) else shlex.quote(each) for each in _with_file(ctx, args))

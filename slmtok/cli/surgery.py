@@ -267,7 +267,7 @@ def extend(
     tokenizer: str, corpus: tuple[str, ...], size: int, options: TrainOptions, output: str, force: bool
 ) -> Outcome:
     """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
-    from slmtok.training.surgery import check_larger, extend_counts
+    from slmtok.training.surgery import check_larger, check_learns, extend_counts
 
     refuse_list(
         arguments_of_command(), lambda sizes: f"--vocab {max(sizes, key=int)}, which slmtok slice cuts to others"
@@ -275,6 +275,8 @@ def extend(
     _refuse_spellings(tokenizer, corpus, output)
     _check([tokenizer], output, force=force)
     before = _load_own(tokenizer, corpus, size, output, force=force)
+    trained = [word for word in arguments_of_command() if word != tokenizer]
+    check_learns(before, shlex.join(["slmtok", "train", *trained]))
     check_larger(size, before.n_vocab)
     options = replace(options, vocab_size=size)
     with Progress() as progress:

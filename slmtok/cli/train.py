@@ -554,10 +554,29 @@ def merge_step_dict(step: MergeStep) -> dict[str, object]:
     return {"number": step.number, **words, "id": step.id, "count": step.count, **example}
 
 
+def _lines_of_locks(folder: str | Path) -> list[str]:
+    """The commands that train again from the locks in a folder, or else from those of the working folder."""
+    held = sorted(map(str, Path(folder).glob("*.lock"))) or sorted(map(str, Path().glob("*.lock")))
+    return [f"slmtok reproduce {shlex.quote(each)}" for each in held[:_MAX_LOCKS]]
+
+
+def _refuse_missing_lock(lock: str) -> None:
+    """Raises `MissingInput` for the name of a lock that does not exist, beside a tokenizer without one."""
+    path = Path(lock)
+    tokenizer = path.with_suffix(".json")
+    if path.suffix == ".lock" and not path.exists() and names_tokenizer(str(tokenizer)):
+        lines = " or ".join(_lines_of_locks(path.parent))
+        raise MissingInput(
+            f"no file {lock!r}: {tokenizer} has no lock beside it",
+            limit="slmtok train writes a lock; slice, extend, prune, set-special and import write none",
+            fix=f"for a tokenizer with a lock: {lines}" if lines else "slmtok train CORPUS -o FILE writes one",
+            path=lock,
+        )
+
+
 def _folder_as_lock(folder: str) -> MissingInput:
     """The error for a folder in the place of a lock; the fix names the locks in it, or those of the working folder."""
-    held = sorted(map(str, Path(folder).glob("*.lock"))) or sorted(map(str, Path().glob("*.lock")))
-    lines = [f"slmtok reproduce {shlex.quote(each)}" for each in held[:_MAX_LOCKS]]
+    lines = _lines_of_locks(folder)
     output = free_name("tok.json")
     trained = f"slmtok train CORPUS --vocab N -o {output} writes {Path(output).with_suffix('.lock')}"
     fix = ", or ".join(lines) or f"name the lock: {trained}"
@@ -641,6 +660,7 @@ def reproduce(lock: str, corpus: str | None, counts: tuple[str, ...], options: C
     begun = time.perf_counter()
     if Path(lock).is_dir():
         raise _folder_as_lock(lock)
+    _refuse_missing_lock(lock)
     loaded = load_lock(lock)
     is_same_tool = loaded.tool == f"slmtok {__version__}"
     warnings: tuple[str, ...] = (

@@ -20,6 +20,7 @@ from slmtok.cli.arguments import (
     options_by_flag,
     parameter_name,
     takes_corpus,
+    takes_text,
     takes_text_on,
     takes_tokenizer,
     taking_value,
@@ -69,15 +70,27 @@ class _Unknown(NamedTuple):
 def unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     """(fact, fix, name) for an option that the command does not have."""
     # Such as `-v2.txt`, which click reads as `-v`.
-    dashed = (word for word in arguments_of(context) if word.startswith(name))
+    dashed = [word for word in arguments_of(context) if word.startswith(name)]
     if file := next(filter(os.path.exists, dashed), None):
         words = [f"./{word}" if word == file else word for word in arguments_of(context)]
         return f"{file!r} begins with a dash, as options do", command_line(context, words), file
+    if text := next((word for word in dashed if _is_text(word, context)), None):
+        words = [*(word for word in arguments_of(context) if word != text), "--", text]
+        return f"{text!r} begins with a dash, as options do", command_line(context, words), text
     typed = next((word for word in _unknown(context) if word.replace("_", "-") == name), name)
     value = value_of(name, arguments_of(context))
     unknown = _Unknown(name, typed, value, _meant(name, context), context)
     fact, fix = next(filter(None, (remedy(unknown) for remedy in _REMEDIES)))
     return *_with_others(fact, fix, typed, context), name
+
+
+def _is_text(word: str, context: click.Context) -> bool:
+    """Whether an argument with a dash before it is text for a command that takes some: words, of no option."""
+    if not re.search(r"\s", word) or not takes_text(context.command):
+        return False
+    flag = re.split(r"[\s=]", word)[0]
+    is_name = re.fullmatch(r"--?\w[\w-]*", flag) is not None
+    return not (is_name and (_meant(flag, context) or habit_of(context.command, flag)))
 
 
 def _meant(name: str, context: click.Context) -> str | None:

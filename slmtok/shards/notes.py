@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from slmtok.calls import warn_caller
-from slmtok.corpus import notes
+from slmtok.corpus import format_of, notes
 from slmtok.corpus.globs import matches
 from slmtok.errors import Message, Setting, render
+from slmtok.options import ReadOptions
 
 
 def uncut_notes(manifest: dict[str, Any]) -> list[Message]:
@@ -18,6 +19,23 @@ def uncut_notes(manifest: dict[str, Any]) -> list[Message]:
     separator = plan["options"]["read"].get("separator")
     is_cut = plan["split"].get("cut") is not None
     return [notes.uncut_note(separator)] if separator and documents - is_cut <= len(plan["sources"]) else []
+
+
+def tail_left_out(manifest: dict[str, Any]) -> tuple[Message, Message] | None:
+    """(the fact, the fix) where a limit of the text ends before the tail of a lone document; None for other data.
+
+    A lone document is cut in two, and a limit ends with the first part that reaches it.
+    """
+    plan = manifest["plan"]
+    read, cut = plan["options"]["read"], plan["split"].get("cut")
+    limit = next((name for name in ("max_docs", "max_bytes") if read.get(name) is not None), None)
+    if cut is None or limit is None or "val" in manifest["splits"]:
+        return None
+    fact = (Setting(limit, read[limit]), " ends within the first document, before its tail for validation")
+    more = Setting(limit, 2 if limit == "max_docs" else cut + 1)
+    cutting = ReadOptions(**{name: read[name] for name in ("format", "document", "separator") if name in read})
+    is_whole = format_of(plan["sources"][0]["name"], cutting).is_whole
+    return fact, ((Setting("document", "line"), ", or ", more) if is_whole else (more,))
 
 
 def domain_notes(manifest: dict[str, Any]) -> list[Message]:
@@ -62,6 +80,10 @@ def _warn_of_split(manifest: dict[str, Any], out: str, *, is_uncut: bool) -> Non
     """
     rule, held = manifest["plan"]["split"]["rule"], {shard["split"] for shard in manifest["shards"]}
     documents = sum(shard["docs"] for shard in manifest["shards"])
+    if left_out := tail_left_out(manifest):
+        fact, fix = map(render, left_out)
+        warn_caller(f"{fact}: {out!r} has no val documents; {fix} makes some; force=True packs again")
+        return
     fix = "; val='tail:10%' makes some of any corpus; force=True packs again"
     for name, share in (("val", "none"), ("train", "all")):
         if rule != "none" and name not in held:

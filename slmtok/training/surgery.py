@@ -232,6 +232,7 @@ def extend_counts(
 ) -> Extended:
     """As `extend`; the options of reading are those with which the counts were made."""
     _check_own(tokenizer.vocabulary)
+    check_learns(tokenizer, f"slmtok.train(CORPUS, vocab_size={options.n_vocab})")
     require_text(counts)
     options = replace(options, scheme=tokenizer.scheme, tie_break=tokenizer.options.get("ties", "rank"))
     try:
@@ -280,6 +281,17 @@ def _extend_words(tokenizer: Tokenizer, words: Sequence[str], keywords: Mapping[
     learned = call_text("slmtok.extend", [Expression("tok"), Expression("slmtok.count('CORPUS')")], size)
     learns = f"{learned} learns words from the text at the path CORPUS; none is added as it is"
     return f"{added} adds specials; {learns}" if special else learns
+
+
+def check_learns(tokenizer: Tokenizer, fix: str) -> None:
+    """Raises `OptionError` for a tokenizer of a scheme that learns nothing; `fix` trains one of another."""
+    if SCHEMES[tokenizer.scheme].fixed_size:
+        raise OptionError(
+            f"a tokenizer of scheme {tokenizer.scheme} cannot be extended: the scheme learns nothing",
+            limit="a tokenizer of scheme bpe, word or char",
+            fix=fix,
+            option="tokenizer",
+        )
 
 
 def check_larger(n_vocab: int, present: int) -> None:

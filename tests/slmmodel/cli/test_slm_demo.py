@@ -148,6 +148,9 @@ def test_a_text_of_equal_documents_names_the_text_and_leaves_nothing(slm):
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("error: no document is left for training\n  where: 'text.txt'\n"), ran.err
     assert "fix:   a text with more different documents\n" in ran.err and not Path("new").exists()
+    ran = slm("demo", "text.txt", "-o", "new", "--max-bytes", "2kB", "--quiet", code=1)
+    assert "limit: --max-bytes 2000 ends within the first document, before its tail for validation\n" in ran.err
+    assert "fix:   --document line, or --max-bytes 4501\n" in ran.err and not Path("new").exists()
 
 
 @pytest.mark.usefixtures("short_samples")

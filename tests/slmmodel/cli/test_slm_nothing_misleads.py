@@ -671,7 +671,7 @@ def test_validation_by_a_rule_is_of_packing(slm, here, rule, packed):
     sources = {"whole": "whole/tok.json", "lines.txt -t tok.json --document line": "tok.json"}
     for index, (data, tokenizer) in enumerate(sources.items()):
         err = slm("train", *data.split(), "-o", "new", "--val", rule, *TRAIN, code=1).err
-        line = err.rpartition("fix:   slmtok ")[2].partition("; then train on NEW, ")[0]
+        line = err.rpartition("fix:   slmtok ")[2].partition(" # and train on NEW without --val")[0]
         assert line == f"pack lines.txt -t {tokenizer} --document line --val {packed} -o NEW"
         assert run_slmtok([*line.split()[:-1], f"new-{index}"]) == 0 and Path(f"new-{index}/val-00000.bin").exists()
     assert "fix:   --preset gpt2-124m\n" in slm("train", "data", "-o", "new", "--preset", "gpt2", code=2).err

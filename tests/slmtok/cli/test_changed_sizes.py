@@ -146,3 +146,26 @@ def test_a_size_that_is_missing_suits_the_tokenizer(slmtok, here, monkeypatch, l
         assert ran.err == f"error: --vocab is missing\n  where: {where}\n  fix:   slmtok {line} --vocab {shown}\n"
     if is_slice:
         assert slmtok(*line.split(), "--vocab", fitting).code == 0
+
+
+def test_a_tokenizer_of_scheme_byte_is_replaced_by_one_that_learns(slmtok, here) -> None:
+    bytewise = package.train("a.txt", scheme="byte")
+    bytewise.save("b.json")
+    ran = slmtok("extend", "b.json", "a.txt", "--vocab", "280", "-o", "new.json")
+    fact, *_, fix = ran.err.splitlines()
+    assert fact == "error: a tokenizer of scheme byte cannot be extended: the scheme learns nothing"
+    assert fix == "  fix:   slmtok train a.txt --vocab 280 -o new.json"
+    assert slmtok(*shlex.split(fix)[2:]).code == 0
+    with pytest.raises(package.SlmtokError, match="cannot be extended"):
+        package.extend(bytewise, package.count("a.txt", scheme="byte"), vocab_size=280)
+
+
+def test_a_slice_has_no_lock_and_those_of_others_are_named(slmtok, here) -> None:
+    package.slice(package.load("tok.json"), 280).save("s.json")
+    ran = slmtok("reproduce", "s.lock")
+    assert ran.err.startswith("error: no file 's.lock': s.json has no lock beside it\n  limit: slmtok train writes")
+    assert "fix:   slmtok train CORPUS" in ran.err
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "t.json").code == 0
+    fix = slmtok("reproduce", "s.lock").err.splitlines()[-1]
+    assert fix == "  fix:   for a tokenizer with a lock: slmtok reproduce t.lock"
+    assert slmtok(*fix.split()[-2:]).code == 0

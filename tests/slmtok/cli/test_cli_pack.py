@@ -79,6 +79,7 @@ def test_a_range_without_a_document_becomes_the_one_that_it_means(slmtok, lines,
         ("5:3", "3:5", "it ends before it begins"),
         ("-2:-4", "-4:-2", "it ends before it begins"),
         ("5-3", "3:6", "is not a range"),
+        ("0:100:10", "0:100", "is not a range"),
         ("2:2", "2:3", "B is not included"),
         ("-1:-1", "-1:", "B is not included"),
         ("900:800", "363:365", "selects no document\n"),
@@ -403,3 +404,18 @@ def test_a_split_without_text_says_what_divides_the_files(slmtok, tok):
     assert slmtok(*line).err == note
     assert slmtok(*line, "--separator", "\\n", "--force").err == ""
     assert open_shards("data").n_docs("val") > 1
+
+
+def test_a_limit_before_the_tail_of_the_only_document_is_named(slmtok, tok, tmp_path):
+    (tmp_path / "one.txt").write_text("the cat sat on the mat.\n" * 40)
+    for limit, value, more in (("--max-bytes", "200", "865"), ("--max-docs", "1", "2")):
+        err = slmtok("pack", "one.txt", "-t", tok, "-o", "d", limit, value, "--force").err
+        assert f"note: {limit} {value} ends within the first document, before its tail for validation: d has no" in err
+        assert f"; --document line, or {limit} {more} makes some, and --force packs again\n" in err
+        for fix in (["--document", "line", "--max-bytes", "200"], [limit, more]):
+            assert (
+                "val"
+                in slmtok("pack", "one.txt", "-t", tok, "-o", "d", *fix, "--force", "--json").json["result"]["splits"]
+            )
+    with pytest.warns(UserWarning, match=r"max_bytes=200 ends within .*; document='line', or max_bytes=865 makes some"):
+        package.pack("one.txt", package.load(tok), "e", max_bytes=200)

@@ -48,6 +48,7 @@ def test_several_keys_are_a_template(files, name, key):
         ("{{title}} {{ text }}", "{title} {text}"),
         ("{title} {text:>10}", "{title} {text}"),
         ("{title|strip} {text!s}", "{title|strip} {text}"),
+        ("{title|trim} {text|upcase}", "{title|strip} {text|upper}"),
     ],
 )
 def test_templates_of_other_programs_name_the_same_fields(files, template, meant):

@@ -179,3 +179,13 @@ def test_packed_documents_are_shown_by_way_of_decode(slmtok, here, options, fix)
 def test_a_habit_without_a_remedy_leaves_the_option_to_the_next_rule(slmtok, here) -> None:
     package.train("src", vocab_size=290).save("tok.json")
     assert error_of(slmtok, "vocab", "tok.json", "--token", "x.txt")[1] == "slmtok vocab tok.json"
+
+
+@pytest.mark.parametrize("text", ["--What, ho, Romeo", "- What, ho", "-- What, ho"])
+def test_a_text_that_begins_with_dashes_is_shown_by_the_fix(slmtok, here, text: str) -> None:
+    package.train("src", vocab_size=280).save("tok.json")
+    fact, fix = error_of(slmtok, "show", "tok.json", text, "--ids")
+    assert fact == f"error: {text!r} begins with a dash, as options do"
+    assert fix == f"slmtok show tok.json --ids -- {shlex.quote(text)}"
+    assert slmtok(*shlex.split(fix)[1:]).out.splitlines()[1].lstrip().startswith("-")
+    assert error_of(slmtok, "show", "tok.json", "--ids --show-bytes")[0] == "error: unknown option '--ids --show-bytes'"
