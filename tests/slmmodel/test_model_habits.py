@@ -321,8 +321,8 @@ MISSING: list[Any] = [
         (app.load, "save_pretrained", "slm export run -o NEW in a shell"),
         (slmmodel.load, "tokenizer", "slmmodel.app.load('run').tokenizer"),
         (slmmodel.load, "encode", "slmmodel.app.load('run').tokenizer.encode"),
-        (app.load, "encode", "run.tokenizer.encode"),
-        (app.load, "sample", "run.generate"),
+        (app.load, "encode", "slmmodel.app.load('run').tokenizer.encode"),
+        (app.load, "sample", "write .generate in place of .sample"),
     ],
 )
 def test_an_attribute_of_other_models_names_what_stands_for_it(load: Any, name: str, fix: str, inside: Path) -> None:
