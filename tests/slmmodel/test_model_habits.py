@@ -280,7 +280,10 @@ FIXES: list[tuple[Any, str]] = [
     ),
     (lambda: make_packing("greedy", np.array([3, 4]), 8), "use one of them"),
     (lambda: ShardDataset(5), "ShardDataset(5, seq_len=256)"),
-    (lambda: ShardDataset("data", seq_len=8, batch_size=4), "slmmodel.data.ShardLoader('data', seq_len=8, batch_size=4)"),
+    (
+        lambda: ShardDataset("data", seq_len=8, batch_size=4),
+        "slmmodel.data.ShardLoader('data', seq_len=8, batch_size=4)",
+    ),
     (lambda: ShardDataset("data", seq_len=8, pack="foo"), "use one of them"),
     (lambda: ShardDataset("data", seq_len=8, tokenizer="tok.json"), "leave it out: packed data have a"),
 ]
