@@ -169,6 +169,7 @@ def _explained(
             return function(*args, **keywords)
         except (TypeError, ValueError, OverflowError, SlmmodelError) as error:
             _check_digits(function, args, keywords)
+            _refuse_opened(function, args, keywords)
             if isinstance(error, SlmmodelError):
                 # The outermost call is that of the caller.
                 error.positions = _positions(function, args, keywords)
@@ -262,6 +263,20 @@ def _check_digits(function: Callable[..., Any], args: Sequence[object], keywords
         if shown := unwritten(value):
             limit = f"at most {sys.get_int_max_str_digits():,} digits"
             raise OptionError(f"{name} is {shown}", limit=limit, fix="write a smaller number", option=name)
+
+
+def _refuse_opened(function: Callable[..., Any], args: Sequence[object], keywords: Mapping[str, object]) -> None:
+    """Raises `WrongType` for packed data that are open already, where their folder belongs."""
+    parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
+    names, given = [each.name for each in parameters], args[len(signature(function).parameters) - len(parameters) :]
+    values = {**dict(zip(names, given, strict=False)), **keywords}
+    opened: Any = values.get("path")
+    if type(opened).__name__ not in ("ShardDataset", "ShardLoader"):
+        return
+    own = {"seq_len": opened.options["seq_len"]} if "seq_len" in names else {}
+    call = ", ".join(_completed(parameters, [], {**own, **values, "path": opened.path}))
+    fact = f"path is a {type(opened).__name__}, not the folder of packed data"
+    raise WrongType(fact, fix=f"{_name_of_call(function)}({call})", option="path")
 
 
 _FIRST_ROW = "ids[0]"

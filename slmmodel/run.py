@@ -127,7 +127,7 @@ _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(("encode", "decode"), "{text}.tokenizer.{name}"),
     **dict.fromkeys(("tokenize",), "{text}.tokenizer.encode"),
     **dict.fromkeys(("detokenize",), "{text}.tokenizer.decode"),
-    **dict.fromkeys(("sample", "predict", "complete", "infer"), "run.generate"),
+    **dict.fromkeys(("sample", "predict", "complete", "infer"), "write .generate in place of .{name}"),
     "compare": "slm eval {shell} --losses a.losses && slm eval OTHER --losses b.losses && slm compare a.losses b.losses"
     " in a shell, for the folder OTHER of the other run",
     **dict.fromkeys(
@@ -167,7 +167,7 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
         fact += f"\n  limit: a {type(owner).__name__} {limit}\n  fix:   {fix}"
     elif run is not None and name in _ATTRIBUTES_ELSEWHERE:
         path = os.fspath(run.path)
-        text = f"slmmodel.app.load({path!r})" if run is owner else "run"
+        text = f"slmmodel.app.load({path!r})"
         scored = "ids), the negative log-probability of each id" if run is owner else "text), in bits per byte"
         form = _ATTRIBUTES_ELSEWHERE[name]
         fix = form.format(shell=shlex.quote(path), path=path, text=text, name=name, scored=scored, own=own)

@@ -300,7 +300,7 @@ def _check_target(path: Path, *, force: bool, option: str) -> None:
     if not path.parent.is_dir():
         fact = f"no folder {str(path.parent)!r} for the output {path.name!r}"
         folder = str(path.parent)
-        in_python = f"pathlib.Path({folder!r}).mkdir(parents=True)"
+        in_python = f"import pathlib; pathlib.Path({folder!r}).mkdir(parents=True)"
         raise MissingInput(fact, fix=ShellCommand(f"mkdir -p {shlex.quote(folder)}", in_python), path=folder)
 
 

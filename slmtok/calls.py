@@ -658,7 +658,7 @@ def _completed(
     shown = [argument_text(value, each) for each, value in zip(positional, args, strict=False)]
     for each in required[len(args) :]:
         example = Expression(EXAMPLES.get(f"{name}.{each}", EXAMPLES.get(each, each)))
-        if each in ("folder", "out") or name == "counts.save":
+        if each in ("folder", "out") or name.endswith(".save"):
             example = Expression(repr(free_name(example.strip("'"))))
         shown.append(argument_text(keywords.get(each, example), each))
     shown += [f"{each}={argument_text(value, each)}" for each, value in keywords.items() if each not in required]

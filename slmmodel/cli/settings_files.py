@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from slmmodel.errors import SlmmodelError, of_another_trainer
+from slmmodel.errors import OptionError, SlmmodelError, of_another_trainer
 
 if TYPE_CHECKING:
     from slmmodel.config import Settings
@@ -52,6 +52,41 @@ def settings_in(path: str) -> Settings | None:
         return read_yaml(path)
     except SlmmodelError:
         return None
+
+
+_SHAPE = ("arch", "seq_len", "n_layers", "d_model")
+"""Options of a model that decide its size, for any architecture."""
+
+
+def refuse_idle_preset(config: str, from_file: Settings, given: Settings) -> None:
+    """Raises `OptionError` for another preset beside a configuration with a whole model, whose sizes win."""
+    from slmmodel.data_config import is_other_value
+    from slmmodel.models.presets import preset
+
+    named = given.get("model.preset")
+    if (
+        named is None
+        or named == from_file.get("model.preset")
+        or any(f"model.{each}" not in from_file for each in _SHAPE)
+    ):
+        return
+    base = preset(str(named.value))
+    sizes = {f"model.{name}": value for name, value in {"seq_len": base.seq_len, **base.model}.items()}
+    other = [
+        name
+        for name, value in sizes.items()
+        if name in from_file and is_other_value(name, from_file[name].value, value)
+    ]
+    if not other:
+        return
+    option = named.where + f"={named.value}" * (named.where != "--preset")
+    raise OptionError(
+        f"preset {named.value} has no effect on the model, whose sizes {config} sets",
+        where=from_file[other[0]].where,
+        limit=f"{other[0]} is {from_file[other[0]].value} there, {sizes[other[0]]} in the preset",
+        fix=f"leave out {option}, or --config {shlex.quote(config)}",
+        option="preset",
+    )
 
 
 _SECTION = re.compile(r"\s*\[([\w.]+)\]\s*", re.ASCII)

@@ -562,8 +562,10 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     """All settings that were given; `--set` and single options override the file. None is not given.
 
     Names and values are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`, and
-    `OptionError` for a file that is no configuration, and for one setting with two values of `--set` and its option.
+    `OptionError` for a file that is no configuration, for one setting with two values of `--set` and its option, and
+    for a preset whose sizes the file replaces.
     """
+    from slmmodel.cli.settings_files import refuse_idle_preset
     from slmmodel.config import (
         Setting,
         add_origin_to_errors,
@@ -599,6 +601,8 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     given = merged(from_file, {**from_options, **named})
     with add_origin_to_errors(given):
         check_without_data(given, reading.setting_names())
+    if config is not None:
+        refuse_idle_preset(config, from_file, given)
     return given
 
 

@@ -76,20 +76,28 @@ def _check_counted(name: str, value: object) -> int:
     return number
 
 
+def _loader_call(path: object, options: Mapping[str, Any]) -> str:
+    """The call of a `ShardLoader` with these options, without those that have their default or are of a DataLoader."""
+    defaults = {name: each.default for name, each in signature(ShardLoader.__init__).parameters.items()}
+    given = {name: value for name, value in options.items() if value != defaults.get(name, ...)}
+    shown = [f"{name}={value!r}" for name, value in given.items() if name not in _OF_DATA_LOADER]
+    return f"slmmodel.data.ShardLoader({', '.join([repr(str(path)), *shown])})"
+
+
 class _Sequences:
     """What both classes share: their arguments, and a `Loader` that each process opens for itself."""
 
     def __init__(self, path: str | os.PathLike[str], split: str, batch_size: int, options: Mapping[str, Any]) -> None:
         if "batch_size" in options:
             given = options["batch_size"]
-            size = given if type(given) is int and given > 0 else "N"
-            fix = f"torch.utils.data.DataLoader(dataset, batch_size={size}), or slmmodel.data.ShardLoader"
+            size = given if type(given) is int and given > 0 else 8
+            fix = _loader_call(path, {"split": split, **options, "batch_size": size})
             raise WrongType("a ShardDataset has single sequences, and no batch_size", fix=fix)
         for name in _OF_DATA_LOADER & options.keys():
             what = type(self).__name__
             fix = f"leave it out: {_NEEDLESS.get(name, 'a ShardLoader reads ahead by itself')}"
             if isinstance(self, ShardDataset):
-                fix = f"torch.utils.data.DataLoader(dataset, {name}=...)"
+                fix = f"give {name} to the torch.utils.data.DataLoader that takes the {what}"
             raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
         for name in ("shuffle", "shift_labels"):
             check_bool(name, options[name])
@@ -120,14 +128,11 @@ class _Sequences:
         meant = given if given in STRATEGIES else known or suggestion(given, STRATEGIES)
         if meant is None or meant in choices:
             raise unknown_name("strategy", given, choices, Argument("pack"), nearest=known)
-        defaults = {name: each.default for name, each in signature(ShardLoader.__init__).parameters.items()}
-        loader = {name: value for name, value in options.items() if value != defaults.get(name, ...)}
-        shown = ", ".join(f"{name}={value!r}" for name, value in {**loader, "pack": meant, "batch_size": 8}.items())
         unknown = "" if given == meant else f"unknown strategy {given!r}; "
         raise (UnknownName if unknown else InvalidConfig)(
             f"{unknown}pack {meant!r} forms batches, and a data set has single sequences",
             limit=f"one of {', '.join(choices)}",
-            fix=f"slmmodel.data.ShardLoader({str(path)!r}, {shown})",
+            fix=_loader_call(path, {**options, "pack": meant, "batch_size": 8}),
         )
 
     def _refuse_unknown(self, options: Mapping[str, Any]) -> None:

@@ -147,7 +147,7 @@ _REFUSED = {
     "batch_encode_plus": _CALL,
     "from_pretrained": "a constructor; as_hf(slmtok.load('tok.json')) opens a tokenizer",
     "push_to_hub": "a client of a network; save_pretrained('folder') writes what the tools of Hugging Face upload",
-    "train_new_from_iterator": "training; as_hf(slmtok.train(slmtok.Texts(texts), vocab_size=4096)) trains one",
+    "train_new_from_iterator": "training; as_hf(slmtok.train(slmtok.Texts(TEXTS), vocab_size=N)) trains one",
 }
 _NO_EFFECT_IN_DECODE = ("clean_up_tokenization_spaces", "use_source_tokenizer", "spaces_between_special_tokens")
 """Options of transformers that change nothing where decoding is exact."""

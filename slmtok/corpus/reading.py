@@ -35,7 +35,7 @@ from slmtok.corpus.streams import UTF_8, compression, explained, open_head, open
 from slmtok.corpus.unnamed_tables import records_among
 from slmtok.errors import Message, MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.option_values import globs_or_weight
-from slmtok.options import ReadOptions
+from slmtok.options import ReadOptions, changed_options, option_keys
 
 if TYPE_CHECKING:
     from slmtok._engine import DocumentReader
@@ -346,7 +346,7 @@ def read(
     characters; with `whole` at the end of the document that reaches them. Raises `MissingInput`, `Unreadable`,
     `MalformedRecord`, `MissingExtra`.
     """
-    _check_list(sources, "read")
+    _check_list(sources, "read", options)
     skipped = Skipped() if skipped is None else skipped
     selection = Selection(options, skipped, whole)
     for index, source in enumerate(sources):
@@ -359,12 +359,14 @@ def read(
                 return
 
 
-def _check_list(sources: object, function: str) -> None:
+def _check_list(sources: object, function: str, options: ReadOptions) -> None:
     """Raises `WrongType` for one path, whose characters would be the sources."""
     if isinstance(sources, (str, bytes, os.PathLike)):
+        changed = (f"{name}={getattr(options, name)!r}" for name in changed_options(options, option_keys(ReadOptions)))
+        given = f"{type(options).__name__}({', '.join(changed)})"
         raise WrongType(
             f"{function} takes the list of sources that find gives, not one {type(sources).__name__}",
-            fix=f"{function}(find({os.fspath(sources)!r}, options), options)",
+            fix=f"options = {given}; {function}(find({os.fspath(sources)!r}, options), options)",
         )
 
 
@@ -373,7 +375,7 @@ def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | Non
 
     Raises `MissingInput`, `Unreadable`, `MalformedRecord`.
     """
-    _check_list(paths, "documents")
+    _check_list(paths, "documents", options)
     skipped = Skipped() if skipped is None else skipped
     for path in paths:
         entry = format_of(path, options)

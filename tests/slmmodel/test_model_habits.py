@@ -280,7 +280,10 @@ FIXES: list[tuple[Any, str]] = [
     ),
     (lambda: make_packing("greedy", np.array([3, 4]), 8), "use one of them"),
     (lambda: ShardDataset(5), "ShardDataset(5, seq_len=256)"),
-    (lambda: ShardDataset("data", seq_len=8, batch_size=4), "torch.utils.data.DataLoader(dataset, batch_size=4)"),
+    (
+        lambda: ShardDataset("data", seq_len=8, batch_size=4),
+        "slmmodel.data.ShardLoader('data', seq_len=8, batch_size=4)",
+    ),
     (lambda: ShardDataset("data", seq_len=8, pack="foo"), "use one of them"),
     (lambda: ShardDataset("data", seq_len=8, tokenizer="tok.json"), "leave it out: packed data have a"),
 ]
@@ -321,8 +324,8 @@ MISSING: list[Any] = [
         (app.load, "save_pretrained", "slm export run -o NEW in a shell"),
         (slmmodel.load, "tokenizer", "slmmodel.app.load('run').tokenizer"),
         (slmmodel.load, "encode", "slmmodel.app.load('run').tokenizer.encode"),
-        (app.load, "encode", "run.tokenizer.encode"),
-        (app.load, "sample", "run.generate"),
+        (app.load, "encode", "slmmodel.app.load('run').tokenizer.encode"),
+        (app.load, "sample", "write .generate in place of .sample"),
     ],
 )
 def test_an_attribute_of_other_models_names_what_stands_for_it(load: Any, name: str, fix: str, inside: Path) -> None:

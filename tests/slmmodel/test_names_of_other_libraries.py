@@ -77,7 +77,7 @@ def test_of_a_vocabulary(name: str, text: str) -> None:
     ("name", "fix"),
     [
         ("tokenize", "tokenizer.encode"),
-        ("complete", "run.generate"),
+        ("complete", "write .generate in place of .complete"),
         ("history", "slm plot run -o curves.svg in a shell"),
         ("finetune", "slm resume run in a shell, with another budget also -o NEW"),
         ("bpb", "run.result, the totals of training with loss and val_bpb; run.evaluate().bpb_total scores documents"),

@@ -27,6 +27,13 @@ from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, SlmtokError
 TEXTS = ["low low low lower", "newest newest widest"] * 30
 
 
+def test_a_save_without_a_path_takes_a_free_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tok = slmtok.train(slmtok.Texts(TEXTS), vocab_size=280, allow_smaller=True)
+    tok.save("tok.json")
+    assert fix_of(lambda: tok.save()) == "tok.save('tok-2.json')"
+
+
 def fix_of(call) -> str | None:
     with pytest.raises(SlmtokError) as caught:
         call()

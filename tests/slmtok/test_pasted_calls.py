@@ -672,10 +672,14 @@ def test_the_name_of_a_tokenizer_in_place_of_it(tok: slmtok.Tokenizer, data: Sha
 
 def test_one_path_in_place_of_sources(tok: slmtok.Tokenizer) -> None:
     wrong: Any = "a.txt"
-    names = {"find": corpus.find, "options": ReadOptions(), "read": corpus.read, "documents": corpus.documents}
     for function in (corpus.read, corpus.documents):
-        fix, found = pasted(lambda function=function: list(function(wrong, ReadOptions())), WrongType, **names)
-        assert fix == f"{function.__name__}(find('a.txt', options), options)" and len(list(found)) == 1
+        with pytest.raises(WrongType) as caught:
+            list(function(wrong, ReadOptions(max_docs=1)))
+        call = f"{function.__name__}(find('a.txt', options), options)"
+        assert caught.value.fix == f"options = ReadOptions(max_docs=1); {call}"
+        names = {"find": corpus.find, "ReadOptions": ReadOptions, "found": list, function.__name__: function}
+        exec(str(caught.value.fix).replace("; ", "; found = "), names)
+        assert len(list(names["found"])) == 1
 
 
 def test_names_of_files_and_specials_of_other_libraries(tok: slmtok.Tokenizer) -> None:

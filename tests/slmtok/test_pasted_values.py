@@ -184,6 +184,9 @@ def test_names_of_hugging_face_that_no_class_has(tok: slmtok.Tokenizer) -> None:
     rows = eval(call, {"slmtok": slmtok, "x": wrong, "texts": texts})["input_ids"]
     assert len({len(row) for row in rows}) == 1
     of_class: Any = type(as_hf(tok))
+    hf: Any = as_hf(tok)
+    with pytest.raises(AttributeError, match=r"slmtok.train\(slmtok.Texts\(TEXTS\), vocab_size=N\)\) trains one"):
+        hf.train_new_from_iterator(texts, 300)
     with pytest.raises(AttributeError, match=r"is not offered: .* as_hf\(slmtok.load\('tok.json'\)\) opens"):
         of_class.from_pretrained("gpt2")
 

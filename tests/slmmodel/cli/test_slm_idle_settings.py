@@ -75,6 +75,19 @@ def test_a_stage_behind_the_end_is_said(slm, data: Path, words: list[str]) -> No
     assert "data.stages" not in ran.err
 
 
+@pytest.mark.parametrize("option", ["--preset=gpt2-tiny", "--set=model.preset=stories-15m"])
+def test_a_preset_beside_the_sizes_of_a_configuration_is_refused(slm, data: Path, option: str) -> None:
+    Path("full.yaml").write_text(slm("config", "--preset", "cpu-demo", code=0).out)
+    line = ["train", data, "--budget", "steps=1", "-o", "new", "--dry-run"]
+    ran = slm(*line, "--config", "full.yaml", option, code=2)
+    assert "has no effect on the model, whose sizes full.yaml sets\n" in ran.err
+    assert f"leave out {option.replace('=', ' ', 1).replace(' gpt2-tiny', '')}, or --config full.yaml\n" in ran.err
+    assert "preset cpu-demo" in slm(*line, "--config", "full.yaml", code=0).out
+    slm(*line, "--config", "full.yaml", "--preset", "cpu-demo", code=0)
+    Path("part.yaml").write_text("model: {n_layers: 1}\n")
+    slm(*line, "--config", "part.yaml", option, code=0)
+
+
 def options_with_needs() -> list[tuple[click.Command, Any]]:
     """(command, option) of each option that needs another."""
     commands = map(APP.command, APP.commands)

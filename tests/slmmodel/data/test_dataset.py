@@ -266,7 +266,10 @@ FIXES: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: ShardDataset(at, seq_len=8, shuffle="no"), "shuffle must be True or False"),  # type: ignore[arg-type]
     (lambda at: ShardDataset(at, seq_len=8, shift_labels=1), "shift_labels must be True or"),  # type: ignore[arg-type]
     *(
-        (lambda at, name=name: ShardDataset(at, seq_len=8, **{name: 1}), f"DataLoader(dataset, {name}=...)")  # type: ignore[misc]
+        (
+            lambda at, name=name: ShardDataset(at, seq_len=8, **{name: 1}),
+            f"give {name} to the torch.utils.data.DataLoader that takes",
+        )  # type: ignore[misc]
         for name in ("timeout", "prefetch_factor", "generator", "worker_init_fn", "batch_sampler", "num_workers")
     ),
     (lambda at: ShardLoader(at, seq_len=8, batch_size=4, rank=2), "fix:   world_size=3, or more"),
