@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from collections import Counter
@@ -67,8 +68,8 @@ def _values(text: str) -> list[str]:
 
 
 def _patterns(text: str) -> list[str]:
-    """Names separated by commas; or one regex with its name, which may hold commas."""
-    return _values(text) if "=" not in text else [text]
+    """Names separated by commas; or one regex with its name, which may hold commas, as those in braces do."""
+    return [value.strip() for value in re.split(r",(?![^{]*\})", text)] if "=" not in text else [text]
 
 
 LIST = Parsed(_values)

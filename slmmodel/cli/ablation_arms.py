@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -262,20 +264,53 @@ def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
         )
         values = [*dict.fromkeys(values)]
         counts = [parse_count(value) for value in values] if axis == "vocabs" and len(values) > 1 else [None]
-        example = kind.example if None in counts else ",".join(map(str, counts))
-        if wrong is None and axis != "vocabs":
+        example = f"{flag} {kind.example if None in counts else ','.join(map(str, counts))}"
+        if axis == "patterns" and (line := _line_of_patterns(values)):
+            example = line
+        elif wrong is None and axis != "vocabs":
             others = [] if len(values) > 1 else kind.example.split(",")
-            example = ",".join(dict.fromkeys([*values, *others]))
-        elif axis == "patterns" and all(
-            named := [value if _of_pattern(value) else pattern_meant(value) for value in values]
-        ):
-            example = ",".join(map(str, named if len(named) > 1 else dict.fromkeys([*named, *kind.example.split(",")])))
+            example = f"{flag} {','.join(dict.fromkeys([*values, *others]))}"
         elif axis == "vocabs" and len(values) == 1 and (size := parse_count(values[0])):
-            example = f"{size},{2 * size}"
+            example = f"{flag} {size},{2 * size}"
         elif wrong is not None and all(kind.recipe(one) for one in ",".join(map(listed, values)).split(",")):
-            example = ",".join(map(listed, values))
-        raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {example}", option=axis)
+            example = f"{flag} {','.join(map(listed, values))}"
+        raise OptionError(fact, limit="different values, separated by commas", fix=example, option=axis)
     return recipes
+
+
+_REGEX = re.compile(r"[][\\(){}|*+?^$]")
+"""A character that a regex has and no name."""
+
+
+def _named_regex(value: str) -> str | None:
+    """A regex with a name before it; None for a word that is no regex."""
+    name, equals, regex = value.partition("=")
+    if not equals or _REGEX.search(name):
+        name, regex = "", value
+    return f"{re.sub('[^A-Za-z0-9_-]+', '-', name) or 'mine'}={regex}" if _REGEX.search(regex) else None
+
+
+def _line_of_patterns(values: Sequence[str]) -> str | None:
+    """The options for two or more patterns, each regex alone, since it may hold commas; None if a value is no pattern.
+
+    A regex without a name gets one, and a repeated name a number.
+    """
+    meant = [value if _of_pattern(value) else pattern_meant(value) or _named_regex(value) for value in values]
+    patterns = [each for each in dict.fromkeys(meant) if each is not None]
+    if None in meant:
+        return None
+    if len(patterns) < 2:
+        others = ["slm"] if "=" in patterns[0] else AXES["patterns"].example.split(",")
+        patterns = [*dict.fromkeys([*patterns, *others])]
+    names = unique_names([each.partition("=")[0] for each in patterns])
+    patterns = [
+        f"{name}={each.partition('=')[2]}" if "=" in each else each for name, each in zip(names, patterns, strict=True)
+    ]
+    parts: list[str] = []
+    for has_regex, run in groupby(patterns, key=lambda each: "=" in each):
+        group = [*run]
+        parts += group if has_regex else [",".join(group)]
+    return " ".join(f"--patterns {shlex.quote(part)}" for part in parts)
 
 
 def _part(documents: Iterator[bytes], share: float) -> Iterator[bytes]:

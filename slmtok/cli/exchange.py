@@ -248,6 +248,9 @@ def import_(
     except CorruptFile as error:
         if kind_of_file(file) == TOKENIZER:
             error.fix = f"use it as it is: slmtok info {shlex.quote(file)}"
+        elif "origin" in error.fields:
+            words = without_options(arguments_of_command(), ("--input-format",))
+            error.fix = shlex.join(["slmtok", "import", *words])
         raise
     except MissingInput as error:
         raise error if Path(file).exists() else missing_tokenizer(error, file) from None

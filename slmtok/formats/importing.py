@@ -89,14 +89,25 @@ def _no_tokenizer_json(folder: str) -> MissingInput:
 
 
 def _origin(name: str, data: bytes, source: str) -> Origin:
-    if name != "auto":
-        if name not in ORIGINS:
-            raise unknown_format("import format", name, ORIGINS)
-        return ORIGINS[name]
-    for origin in ORIGINS.values():
-        if origin.looks_like(data):
-            return origin
+    if name not in ("auto", *ORIGINS):
+        raise unknown_format("import format", name, ORIGINS)
+    found = next((origin for origin in ORIGINS.values() if origin.looks_like(data)), None)
     kind = kind_of(data)
+    if name == "auto" and found is not None:
+        return found
+    if name != "auto":
+        if found is not None and found is not ORIGINS[name]:
+            raise WrongFormat(
+                f"{source} is of the format {found.name}, not {name}",
+                where=source,
+                limit=f"{name}: {ORIGINS[name].summary}",
+                fix=(Setting("origin", found.name),),
+                path=source,
+                origin=found.name,
+            )
+        if kind != TOKENIZER:
+            # Its own error names the line at fault.
+            return ORIGINS[name]
     own = "use the tokenizer of slmtok beside it, which needs no import"
     if kind != TOKENIZER and (other := wrong_kind(source, kind, "tokenizer", ".json", own)):
         raise other

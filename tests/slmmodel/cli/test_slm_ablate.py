@@ -620,6 +620,25 @@ def test_wrong_axes(inputs: Path, slm) -> None:
     assert "--text CORPUS is missing" in slm("ablate", "--patterns", "slm,gpt2", code=2).err
 
 
+@pytest.mark.parametrize(
+    ("values", "fix"),
+    [
+        ([r"\w+|\s+"], r"--patterns 'mine=\w+|\s+' --patterns slm"),
+        ([r"mine=\w+|\s+"], r"--patterns 'mine=\w+|\s+' --patterns slm"),
+        ([r"slm,\p{N}{1,3}|."], r"--patterns slm --patterns 'mine=\p{N}{1,3}|.'"),
+        ([r"\w|.", r"\d|.", "slm"], r"--patterns 'mine=\w|.' --patterns 'mine-2=\d|.' --patterns slm"),
+        (["slm", "slm=."], "--patterns slm --patterns slm-2=."),
+        (["gpt-2"], "--patterns gpt2,slm,o200k"),
+        (["slm gpt2"], "--patterns slm,gpt2"),
+    ],
+)
+def test_the_fix_of_patterns_keeps_a_regex(values: list[str], fix: str, slm) -> None:
+    line = [word for value in values for word in ("--patterns", value)]
+    for words in (line, shlex.split(fix)):
+        err = slm("ablate", *words, "--text", "no.txt", code=2 if words is line else 1).err
+        assert (f"fix:   {fix}\n" in err) == (words is line), err
+
+
 def test_sizes_that_the_tokenizer_cannot_be_cut_to(inputs: Path, slm) -> None:
     text, tok = ["--text", inputs / "text.txt", "--document", "line"], inputs / "a.json"
     n_vocab = slmtok.load(tok).n_vocab

@@ -121,3 +121,16 @@ def test_a_size_for_a_foreign_tokenizer_is_refused(slmtok: Run) -> None:
     Path("x.tiktoken").write_bytes(ranks)
     ran = slmtok("import", "x.tiktoken", "--pattern", "gpt2", "--vocab", "300", "-o", "i.json")
     assert ran.code == 2 and "keeps its ids; slmtok train CORPUS --vocab 300 -o i.json" in ran.err
+
+
+def test_an_import_of_another_format_is_mended_without_the_option(slmtok, tmp_path):
+    package.train(package.Texts(["the cat sat on the mat"] * 9), vocab_size=280).save("tok.json")
+    for target, path, other in (("hf", "hf/tokenizer.json", "tiktoken"), ("tiktoken", "ranks/ranks.tiktoken", "hf")):
+        slmtok("export", "tok.json", "--output-format", target, "-o", path.split("/")[0], "--no-verify")
+        ran = slmtok("import", path, "--input-format", other, "--no-verify", "-o", f"{target}.json")
+        assert f"error: {path} is of the format {target}, not {other}\n" in ran.err
+        fix = ran.err.rpartition("  fix:   ")[2].strip()
+        assert fix == f"slmtok import {path} --no-verify -o {target}.json"
+    assert slmtok("import", "hf/tokenizer.json", "--no-verify", "-o", "hf.json").code == 0
+    ran = slmtok("import", "tok.json", "--input-format", "hf", "-o", "own.json")
+    assert "error: tok.json is a tokenizer of slmtok already\n" in ran.err
