@@ -6,11 +6,12 @@ its line in `MATCHES`. Lengths of sequences are multiples of 8 where the arms th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from slmmodel.errors import Argument, InvalidConfig
+from slmmodel.errors import Argument, Fix, InvalidConfig
 from slmmodel.models import Counts, ModelConfig, config_from_dict, count
 
 MAX_SPREAD = 0.01
@@ -199,13 +200,29 @@ def plan(name: str, reference: Reference, arms: Sequence[Candidate]) -> list[Sha
         context = spread([each["context_bytes"] for each in found]) if match.equal_context else 0.0
         if max(off, context) <= MAX_SPREAD:
             return shapes
+    fix: Fix = (Argument("model.seq_len", 2 * reference.shape.seq_len), ", or more tokens a step or a longer run")
+    if context <= MAX_SPREAD and match.plan in _BY_STEPS:
+        fix = (Argument("budget", f"steps={_steps_to_agree(match.quantity, reference, shapes, found)}"), ", or more")
     raise InvalidConfig(
         f"the {match.quantity.replace('_', ' ')} of the arms differ by {max(off, context):.1%}",
         where=f"sequences of {', '.join(str(shape.seq_len) for shape in shapes)} ids",
         limit=f"{MAX_SPREAD:.0%}, with whole ids and whole sequences",
-        fix=(Argument("model.seq_len", 2 * reference.shape.seq_len), ", or more tokens a step or a longer run"),
+        fix=fix,
         option="match",
     )
+
+
+_BY_STEPS = (_same_flops, _same_time)
+"""Matches of whole steps, which agree in a run that is long enough."""
+
+
+def _steps_to_agree(
+    quantity: str, reference: Reference, shapes: Sequence[Shape], found: Sequence[Mapping[str, float]]
+) -> int:
+    """Steps of the baseline from which half a step of each arm is at most half of `MAX_SPREAD`."""
+    wanted = reference.shape.quantities(reference.bytes_per_token)[quantity]
+    fewest = min(shape.steps * wanted / each[quantity] for shape, each in zip(shapes, found, strict=True))
+    return math.ceil(reference.shape.steps / (MAX_SPREAD * fewest))
 
 
 def spread(values: Sequence[float]) -> float:

@@ -23,7 +23,7 @@ from slmmodel.cli.text import is_text
 from slmmodel.cli.train import read_settings
 from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.errors import OptionError, SlmmodelError
-from slmmodel.folder_lock import LOCK, locked
+from slmmodel.folder_lock import locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
 from slmtok.cli.arguments import refuse_list
 from slmtok.cli.files import is_tokenizer
@@ -195,8 +195,7 @@ def ablate(
     from slmmodel.cli import ablation_arms
     from slmmodel.cli.ablation_job import AblationJob, check_baseline, make_request
 
-    with locked(folder), _removing_tokenizers(folder):
-        files.begin(folder, force=force)
+    with locked(folder), _begun(folder, force=force):
         if data:
             require_text(read, data[0])
             arms = ablation_arms.open_packed(data, val)
@@ -233,13 +232,15 @@ def _all_matches(match: str, also: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _removing_tokenizers(folder: Path) -> Iterator[None]:
-    """Removes the tokenizers of an ablation that is refused before it has anything else."""
+def _begun(folder: Path, *, force: bool) -> Iterator[None]:
+    """The folder of an ablation; one that is refused before its lock leaves no tokenizers and no data of its own."""
+    files.begin(folder, force=force)
+    made = [path for name in (files.TOKENIZERS, files.DATA) if not (path := folder / name).exists()]
     try:
         yield
     except (SlmtokError, SlmmodelError):
-        if folder.is_dir() and {path.name for path in folder.iterdir()} <= {files.TOKENIZERS, LOCK}:
-            shutil.rmtree(folder / files.TOKENIZERS, ignore_errors=True)
+        for path in made if not (folder / files.LOCK).exists() else ():
+            shutil.rmtree(path, ignore_errors=True)
         raise
 
 

@@ -28,7 +28,7 @@ from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError as NotText
 from slmtok.errors import SlmtokError
-from slmtok.file_kinds import NAMES, READERS, kind_of_file
+from slmtok.file_kinds import NAMES, READERS, is_run, kind_of_file
 from slmtok.pages.frame import Page
 from slmtok.pages.loss_map import STYLES
 from slmtok.pages.sections import FOOTER, Block, Paragraph, Section, report_page
@@ -78,12 +78,25 @@ def report(
         check_written(output, "output", [*subjects, *results, *on], force=force)
     check_content(output, PAGE)
     check_runs(click.get_current_context(), None, tuple(path for path in subjects if not is_ablation(path)))
+    _refuse_runs(results)
     for path in results:
         result_sections.drawn_kind(path)
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
     warnings = (*notes_on_escapes("--prompt", prompt or ""), *warnings)
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, subjects=list(subjects))
+
+
+def _refuse_runs(results: Sequence[str]) -> None:
+    """Raises `OptionError` for a run in the place of a result; the fix has it among the runs."""
+    if not (runs := [path for path in results if is_run(path)]):
+        return
+    arguments = arguments_of_command()
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    words = [word for word, value in pairs if word != "--with" or value not in runs]
+    words = [path if (path := word.removeprefix("--with=")) in runs else word for word in words]
+    fact, fix = f"{runs[0]!r} is a run, not a result", shlex.join(["slm", "report", *words])
+    raise OptionError(fact, where="--with", limit=result_sections.LIMIT, fix=fix, option="with")
 
 
 def make_page(

@@ -123,6 +123,8 @@ def audit(
             print_rows(audit_rows(certificate.payload), title=output)
 
     warnings = () if found.passed or shards is None else _other_reading(shards, read, output, found.text.bytes)
+    if baselines:
+        warnings += _own_baselines(sources, text_files(baselines, read))
     if seen is not None and found.leaked == 0:
         compared = f"{counted(found.text.documents, 'document')} with the {len(seen):,} that were counted"
         warnings += (f"whole documents are compared, {compared}: where they begin and end must be the same",)
@@ -210,6 +212,14 @@ def _differences(packed: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[l
         settings, value = (missing, old) if old != plain.get(key) else (extra, new)
         settings.append(Setting(name, tuple(value) if isinstance(value, list) else value))
     return missing, extra
+
+
+def _own_baselines(sources: Sequence[str], train: Sequence[str]) -> tuple[str, ...]:
+    """A warning about baselines that are trained on the text that they are scored on."""
+    audited = {os.path.realpath(path) for path in sources}
+    shared = [path for path in train if os.path.realpath(path) in audited]
+    fact = "of --baselines is also text of --on: the baselines have read what they are scored on"
+    return (f"{shared[0]} {fact}; name other text",) if shared else ()
 
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:

@@ -656,6 +656,9 @@ def _spelling_note(tokenizer: Tokenizer, role: str, text: str) -> str | None:
     """What a spelling does that text has for itself, or that spaces are part of; None for others."""
     if text != text.strip() and text.strip():
         return f"the spelling {text!r} of {role} begins or ends with a space; {text.strip()!r} in a text is not it"
+    if len(text) > 2 and text[0] == text[-1] and text[0] in "\"'":
+        plain = shlex.quote(f"{role}={text[1:-1]}")
+        return f"the spelling of {role} is {text} with its quotes; {plain} is the spelling without them"
     is_token = tokenizer.token_id(text.encode()) is not None
     if not is_token and not (text.isalpha() and text.islower()):
         return None

@@ -84,7 +84,7 @@ def test_a_call_is_completed_with_what_was_given(inside: Path) -> None:
 @pytest.mark.parametrize("options", [{"batch_size": 4}, {"batch_size": 4, "seq_len": 16}])
 def test_a_loader_takes_the_folder_of_data_that_are_open(options: dict[str, Any], inside: Path) -> None:
     wrong: Any = ShardDataset("data", seq_len=16)
-    with pytest.raises(WrongType, match="^path is a ShardDataset, not the folder of packed data") as caught:
+    with pytest.raises(WrongType, match=r"^path is a ShardDataset, not the folder of packed data") as caught:
         ShardLoader(wrong, **options)
     assert caught.value.fix == f"ShardLoader({str(inside / 'data')!r}, seq_len=16, batch_size=4)"
     assert eval(caught.value.fix, {"ShardLoader": ShardLoader}).batch_size == 4

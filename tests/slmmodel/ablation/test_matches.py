@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -68,6 +69,16 @@ def test_flops_count_the_head() -> None:
     per_token = {shape.counts().flops_per_token - 6 * 4 * 128 * shape.seq_len for shape in (small, large)}
     assert max(per_token) - min(per_token) == 6 * 128 * (4096 - 512)
     assert small.flops == pytest.approx(large.flops, rel=MAX_SPREAD)
+
+
+def test_flops_that_whole_steps_cannot_match_name_enough_of_them() -> None:
+    of = reference()
+    short = replace(of, shape=replace(of.shape, steps=1))
+    with pytest.raises(InvalidConfig, match="the flops of the arms differ by") as caught:
+        plan("flops", short, arms([512, 4096]))
+    found = re.fullmatch(r"budget='steps=(\d+)', or more", str(caught.value.fix))
+    assert found
+    plan("flops", replace(of, shape=replace(of.shape, steps=int(found[1]))), arms([512, 4096]))
 
 
 def test_parameters_move_the_width_by_sixteens() -> None:

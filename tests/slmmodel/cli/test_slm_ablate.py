@@ -607,6 +607,12 @@ def test_axes(axis: str, values: str, names: list[str], inputs: Path, slm) -> No
     assert stamps == [file.stat().st_mtime_ns for file in Path("axis/tokenizers").iterdir()]
 
 
+def test_a_match_that_cannot_be_leaves_nothing(inputs: Path, slm) -> None:
+    ran = slm(*arguments(inputs, "a", "b", steps=1), "--match", "flops", "-o", "refused", code=2)
+    assert "error: the flops of the arms differ by" in ran.err and "fix:   --budget steps=" in ran.err
+    assert not Path("refused").exists()
+
+
 def test_wrong_axes(inputs: Path, slm) -> None:
     text = ["--text", inputs / "text.txt"]
     assert "is not one of numbers of ids" in slm("ablate", "--vocabs", "300,x", *text, code=2).err

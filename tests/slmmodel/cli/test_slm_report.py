@@ -276,6 +276,7 @@ def test_hostile_text_stays_text(slm, runs):
         (("none",), "no folder 'none'"),
         (("a", "--with", "text.jsonl"), "a report does not show text.jsonl, which is no result"),
         (("a", "--with", "odd.json"), "a report does not show odd.json, the lock of a tokenizer of slmtok"),
+        (("a", "--with", "b", "--with=x.json"), "fix:   slm report a b --with=x.json -o r.html\n"),
         (("a", "--with", "failed.json"), "it holds an error instead of a result"),
         (("a", "-o", "-", "--open"), "--open together with -o -"),
         (("a", "--on", "empty.txt"), "empty.txt has no byte of text"),

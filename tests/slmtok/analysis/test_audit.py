@@ -162,3 +162,10 @@ def test_baselines_stand_in_the_certificate(folder: Path, capsys: pytest.Capture
     assert found["ngram"]["6"] < found["ngram"]["1"] < 8
     assert found["bz2"]["after_train"] < 8
     assert found["train_bytes"] < found["bytes"]
+
+
+def test_baselines_that_have_read_the_text_are_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = [folder / "tok.json", "--on", folder / "val.jsonl", "--baselines"]
+    for text, n_notes in (("val.jsonl", 1), ("less.jsonl", 0)):
+        assert main(["audit", *map(str, [*line, folder / text, "-o", folder / f"{text}.audit"])]) == 0
+        assert capsys.readouterr().err.count("the baselines have read what they are scored on") == n_notes

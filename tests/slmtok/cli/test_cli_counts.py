@@ -166,6 +166,9 @@ def test_slice_extend_prune_name(slmtok, corpus, tok):
     assert np.load("two.json.ids.npy")[-2:].tolist() == [-1, -1]
     ran = slmtok("set-special", tok, "user=<|user|>", "-o", "chat.json")
     assert ran.code == 0 and "6 user <|user|>" in ran.out
+    assert "quotes" not in ran.err
+    ran = slmtok("set-special", tok, "user='<|user|>'", "-o", "quoted.json")
+    assert "note: the spelling of user is '<|user|>' with its quotes; 'user=<|user|>' is the spelling" in ran.err
     chat = package.load("chat.json")
     assert (chat.fingerprint, chat.specials["user"]) == (package.load(tok).fingerprint, 6)
     assert slmtok("verify", "--deep", "small.json", "large.json", "used.json", "two.json", "chat.json").code == 0
