@@ -775,13 +775,11 @@ def test_names_of_other_libraries_on_a_tokenizer(tok: slmtok.Tokenizer) -> None:
         assert eval(str(caught.value).partition("; ")[2].partition(" has it")[0], {"tok": tok}) == value
     with pytest.raises(AttributeError, match=r"; the package has it: import slmtok; help\(slmtok.train\)$"):
         tok.train("a.txt")
-    encoding = as_tiktoken(tok)
     with pytest.warns(UserWarning, match="'<|endoftext|>', which is no special token of this encoding") as warned:
-        encoding.encode("<|endoftext|>", allowed_special={"<|endoftext|>"})
+        as_tiktoken(tok).encode("<|endoftext|>", allowed_special={"<|endoftext|>"})
     call = re.search(r"as_tiktoken\(.*?\)", str(warned[0].message))[0]  # type: ignore[index]
-    assert eval(call, {"as_tiktoken": as_tiktoken, "tok": tok}).encode(
-        "<|endoftext|>", allowed_special={"<|endoftext|>"}
-    ) == [2]
+    made = eval(call, {"as_tiktoken": as_tiktoken, "tok": tok})
+    assert made.encode("<|endoftext|>", allowed_special={"<|endoftext|>"}) == [2]
     with pytest.raises(UnknownName) as file:
         get_encoding("tok.json")
     assert eval(str(file.value.fix), {"from_tokenizer": from_tokenizer, "slmtok": slmtok}).n_vocab == tok.n_vocab
