@@ -222,15 +222,7 @@ def import_(
     from slmtok.formats.verification import receipt_bytes
 
     _check_verification(file, verify_on, no_verify=no_verify)
-    if not Path(file).exists() and public_encoding(file):
-        # Its own error says how to fetch an encoding that is not on this machine.
-        load(file)
-        raise OptionError(
-            f"{file!r} is the name of a public encoding, not a file",
-            limit="a tokenizer.json, a rank file, or the metadata file of one",
-            fix=f"commands with a tokenizer take the name, without a file of it: slmtok info {file}",
-            option="file",
-        )
+    _refuse_encoding(file)
     receipt_path = str(atomic.output_path(output).with_suffix(".receipt.json"))
     check_content(output, JSON)
     atomic.check_outputs(output, receipt_path, inputs=[file], force=force)
@@ -265,6 +257,19 @@ def import_(
         ("note", "\n".join(receipt["notes"])),
     ]
     return _outcome({"path": output, "receipt": receipt_path, "layout": layout, **receipt}, rows, output)
+
+
+def _refuse_encoding(file: str) -> None:
+    """Raises `OptionError` for the name of a public encoding in the place of a file."""
+    if not Path(file).exists() and public_encoding(file):
+        # Its own error says how to fetch an encoding that is not on this machine.
+        load(file)
+        raise OptionError(
+            f"{file!r} is the name of a public encoding, not a file",
+            limit="a tokenizer.json, a rank file, or the metadata file of one",
+            fix=f"commands with a tokenizer take the name, without a file of it: slmtok info {file}",
+            option="file",
+        )
 
 
 def _check_verification(file: str, verify_on: tuple[str, ...], *, no_verify: bool) -> None:
