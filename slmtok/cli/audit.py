@@ -123,8 +123,7 @@ def audit(
             print_rows(audit_rows(certificate.payload), title=output)
 
     warnings = () if found.passed or shards is None else _other_reading(shards, read, output, found.text.bytes)
-    if baselines:
-        warnings += _own_baselines(sources, text_files(baselines, read))
+    warnings += _own_baselines(sources, text_files(baselines, read) if baselines else ())
     if seen is not None and found.leaked == 0:
         compared = f"{counted(found.text.documents, 'document')} with the {len(seen):,} that were counted"
         warnings += (f"whole documents are compared, {compared}: where they begin and end must be the same",)

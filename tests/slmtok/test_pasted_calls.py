@@ -675,11 +675,9 @@ def test_one_path_in_place_of_sources(tok: slmtok.Tokenizer) -> None:
     for function in (corpus.read, corpus.documents):
         with pytest.raises(WrongType) as caught:
             list(function(wrong, ReadOptions(max_docs=1)))
-        call = f"{function.__name__}(find('a.txt', options), options)"
-        assert caught.value.fix == f"options = ReadOptions(max_docs=1); {call}"
-        names = {"find": corpus.find, "ReadOptions": ReadOptions, "found": list, function.__name__: function}
-        exec(str(caught.value.fix).replace("; ", "; found = "), names)
-        assert len(list(names["found"])) == 1
+        begun = f"options = ReadOptions(max_docs=1); {function.__name__}"
+        assert caught.value.fix == f"{begun}(find('a.txt', options), options)"
+        exec(f"{caught.value.fix}", {"find": corpus.find, "ReadOptions": ReadOptions, function.__name__: function})
 
 
 def test_names_of_files_and_specials_of_other_libraries(tok: slmtok.Tokenizer) -> None:

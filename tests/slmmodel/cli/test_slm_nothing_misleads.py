@@ -303,7 +303,7 @@ def test_python_names_wrong_data_before_the_output(here):
         slmmodel.train("data", "x")
     with pytest.raises(WrongType, match="has no option 'num_workers', which belongs to DataLoader"):
         slmmodel.data.ShardLoader("data", seq_len=8, batch_size=2, num_workers=2)
-    with pytest.raises(WrongType, match=r"DataLoader\(dataset, pin_memory"):
+    with pytest.raises(WrongType, match=r"give pin_memory to the torch.utils.data.DataLoader"):
         ShardDataset("data", seq_len=8, pin_memory=True)
     with pytest.raises(slmmodel.errors.MissingInput, match="is a run, not token data"):
         ShardDataset("run", seq_len=8)
