@@ -246,11 +246,7 @@ def import_(
                 progress=progress,
             )
     except CorruptFile as error:
-        if kind_of_file(file) == TOKENIZER:
-            error.fix = f"use it as it is: slmtok info {shlex.quote(file)}"
-        elif "origin" in error.fields:
-            words = without_options(arguments_of_command(), ("--input-format",))
-            error.fix = shlex.join(["slmtok", "import", *words])
+        _explain_kind(error, file)
         raise
     except MissingInput as error:
         raise error if Path(file).exists() else missing_tokenizer(error, file) from None
@@ -265,6 +261,15 @@ def import_(
         ("note", "\n".join(receipt["notes"])),
     ]
     return _outcome({"path": output, "receipt": receipt_path, "layout": layout, **receipt}, rows, output)
+
+
+def _explain_kind(error: CorruptFile, file: str) -> None:
+    """Puts a command line into the error for a tokenizer of slmtok, and for a file of another format than it says."""
+    if kind_of_file(file) == TOKENIZER:
+        error.fix = f"use it as it is: slmtok info {shlex.quote(file)}"
+    elif "origin" in error.fields:
+        words = without_options(arguments_of_command(), ("--input-format",))
+        error.fix = shlex.join(["slmtok", "import", *words])
 
 
 def _check_verification(file: str, verify_on: tuple[str, ...], *, no_verify: bool) -> None:
