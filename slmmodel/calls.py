@@ -670,6 +670,10 @@ def unknown_option(
         if call == "evaluate" and option in ("text", "texts"):
             score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
             instead = f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
+        if call == "evaluate" and option == "on":
+            instead = f"data={text}"
+        if call == "ShardLoader" and "epoch" in option:
+            instead = "leave it out: a ShardLoader has no end, and itertools.islice(loader, N) ends after N batches"
         if option in ("tokenizer", *READ_OPTIONS) and not meant and call.startswith("Shard"):
             read = "" if option == "tokenizer" else f", {option}={text}"
             instead = f"{_PACKED}; slmtok.pack(corpus, tok, folder{read}) packs text"

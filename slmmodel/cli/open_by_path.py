@@ -417,7 +417,8 @@ def tokenizer_near(text: str) -> str:
 def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> None:
     """Raises `OptionError` for a run, a checkpoint or weights of one, where data are meant; `fix` is that of a run."""
     folder = Path(path)
-    if folder.suffix == ".safetensors" and folder.is_file() and (found := RunFolder(folder).enclosing):
+    is_of_run = folder.suffix in (".safetensors", ".yaml", ".json") and folder.is_file()
+    if is_of_run and (found := RunFolder(folder).enclosing):
         is_model = folder.name.startswith("model")
         raise OptionError(
             f"{path!r} {'has weights' if is_model else 'is a file'} of the run {str(found[0])!r}, not {wanted}",

@@ -66,12 +66,15 @@ def report(
     check_opens(opens, output)
     refuse_output(subjects, (".html", ".htm"))
     if named := [path for path in subjects if kind_of_file(path) in READERS and not is_ablation(path)]:
-        words = [part for word in arguments_of_command() for part in (("--with", word) if word in named else (word,))]
+        shown = [path for path in named if result_sections.is_drawn(path)]
+        words = [word for word in arguments_of_command() if word in shown or word not in named]
+        words = [part for word in words for part in (("--with", word) if word in shown else (word,))]
         if {*named} == {*subjects}:
             own = RunFolder(Path(named[0])).enclosing
             words = [str(own[0]) if own else run_here(), *words]
         fact = f"{named[0]!r} is {NAMES[kind_of_file(named[0])]}, not a run"
-        raise OptionError(fact, fix=shlex.join(["slm", "report", *words]), option="with")
+        left = f" # a report does not show {shlex.join(others)}" if (others := [*{*named} - {*shown}]) else ""
+        raise OptionError(fact, fix=f"{shlex.join(['slm', 'report', *words])}{left}", option="with")
     if twice := next((each for each in subjects if subjects.count(each) > 1), None):
         raise OptionError(f"{twice!r} is named twice", fix="name it once", option="subjects")
     if output != STDIO:

@@ -170,7 +170,9 @@ def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -
     """Raises `OptionError` for texts and ids that cannot be meant, before torch is imported."""
     for flag, texts, example in (("--choice", options.choice, "' yes'"), ("--stop", options.stop, "'.'")):
         if "" in texts:
-            raise OptionError(f"{flag} is empty", fix=f"{flag} {example}", option=flag)
+            raise OptionError(
+                f"{flag} is empty", fix=f"leave {flag} out, or name a text: {flag} {example}", option=flag
+            )
     if not options.regex and is_given("regex"):
         raise OptionError("--regex is empty", fix="--regex '[0-9]+'", option="--regex")
     if options.choice and options.regex:

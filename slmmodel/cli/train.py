@@ -63,7 +63,7 @@ from slmmodel.run_entries import CONFIG
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.torchrun import is_main
-from slmtok.cli.arguments import command_line
+from slmtok.cli.arguments import command_line, value_after
 from slmtok.cli.options import (
     OUTPUT,
     TOKENIZER,
@@ -322,6 +322,8 @@ def _free_output(context: click.Context | None) -> list[str]:
 def _tokenized(text: str) -> str:
     """The command line with a text as the data, and the tokenizer near it."""
     context = click.get_current_context(silent=True)
+    if context is not None and value_after(["--data"], arguments_of_command()) == text:
+        return shlex.join([*context.command_path.split(), *arguments_of_command(), "-t", tokenizer_near(text)])
     rest: list[str] = []
     for before, word in pairwise(["", *arguments_of_command()]):
         if word == text and before in ("-t", "--tokenizer"):

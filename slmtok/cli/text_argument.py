@@ -216,7 +216,7 @@ def piped(text: str, command: str, arguments: Sequence[str], words: Collection[s
     if not any(each.startswith(("-t", "--tokenizer")) or names_tokenizer(each) for each in kept):
         kept += ["-t", "tok.json"]
     line = shlex.join(["slmtok", command, *kept[:at], STDIO, *kept[at:]])
-    shown = shlex.quote(text) if len(text) <= _MAX_PIPED else "..."
+    shown = shlex.quote(text) if len(text) <= _MAX_PIPED else "TEXT"
     return f"printf %s {shown} | {line}"
 
 

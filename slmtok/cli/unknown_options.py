@@ -134,6 +134,15 @@ def _habit_alone(unknown: _Unknown) -> tuple[str, str] | None:
     return (unknown.fact, fix) if fix else None
 
 
+def _written_apart(unknown: _Unknown) -> tuple[str, str] | None:
+    """The command line with a flag whose name is written as an option and its value: `--expect same`."""
+    _, typed, value, _, context = unknown
+    words, flag = arguments_of(context), f"{unknown.name}-{value}"
+    if flag not in _long_flags(context.command) or not options_by_flag(context.command)[flag].is_flag:
+        return None
+    return unknown.fact, command_line(context, [*without_options(words, (typed,)), flag])
+
+
 def _files_of_glob(unknown: _Unknown) -> tuple[str, str] | None:
     """The command line with the files that --include takes of a folder."""
     if unknown.name != "--include" or not unknown.value:
@@ -218,7 +227,16 @@ def _named_alike(unknown: _Unknown) -> tuple[str, str]:
 
 
 _REMEDIES: Sequence[Callable[[_Unknown], tuple[str, str] | None]] = (
-    *(_files_of_list, _ours_for_several, _corpus_as_argument, _habit_alone, _files_of_glob, _text_behind_on, _foreign),
+    *(
+        _files_of_list,
+        _ours_for_several,
+        _corpus_as_argument,
+        _habit_alone,
+        _written_apart,
+        _files_of_glob,
+        _text_behind_on,
+        _foreign,
+    ),
     *(_stdout_redirected, _tokenizer, _json, _elsewhere, _before_command, _named_alike),
 )
 """(fact, fix) for an unknown option, or None; the first one that has a remedy is taken, and the last one always has."""

@@ -80,7 +80,10 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
         return None
     if content is GIT_LFS_POINTER:
         return ForeignFile(content.name, str(content.read_by))
-    beside = next((each for each in map(Path(path).with_name, ("tok.json", "tokenizer.json")) if each.is_file()), None)
+    # The map of ids of a tokenizer has its name.
+    owner = Path(path).name.removesuffix(".ids.npy")
+    names = dict.fromkeys((*[owner] * (owner != Path(path).name), "tok.json", "tokenizer.json"))
+    beside = next((each for each in map(Path(path).with_name, names) if each.is_file()), None)
     fix = (
         f"name the tokenizer file beside it: {beside}" if beside else "name a tokenizer file, as slmtok train writes it"
     )

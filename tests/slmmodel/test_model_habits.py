@@ -615,6 +615,9 @@ def test_a_text_given_to_evaluate_goes_to_score(inside: Path) -> None:
     call, _, rest = str(caught.value.fix).partition(", ")
     assert rest == "of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
     assert eval(call, {"run": run}) > 0
+    with pytest.raises(WrongType) as named:
+        run.evaluate(on="text.txt")
+    assert str(named.value.fix) == "data='text.txt'"
 
 
 def test_a_limit_on_the_size_of_a_file_is_named(tmp_path: Path) -> None:

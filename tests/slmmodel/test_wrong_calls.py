@@ -90,6 +90,11 @@ def test_a_loader_takes_the_folder_of_data_that_are_open(options: dict[str, Any]
     assert eval(caught.value.fix, {"ShardLoader": ShardLoader}).batch_size == 4
 
 
+def test_a_loader_counts_no_epochs(inside: Path) -> None:
+    fix = fix_of(lambda: ShardLoader("data", seq_len=16, batch_size=4, num_epochs=3), InvalidConfig)
+    assert fix.startswith("leave it out: a ShardLoader has no end, and itertools.islice(loader, N) ")
+
+
 def test_a_loader_without_an_end_has_no_length(inside: Path) -> None:
     loader = ShardLoader("data", seq_len=16, batch_size=4)
     fix = fix_of(lambda: len(loader))

@@ -77,6 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
          "--tasks copy,reverse,addition,brackets"),
         ("train data --val none --set run.patience=3 -o new --budget steps=2 --no-eval",
          "--set run.patience=0, or name validation data: --val DATA"),
+        ("batches run/config.yaml --n 1", "slm batches run --n 1"),
     ],
 )  # fmt: skip
 def test_the_fix_of_a_line(slm, here, line, fix):
@@ -91,6 +92,20 @@ def test_the_fix_of_a_line(slm, here, line, fix):
     ran = slm(*shlex.split(pasted)[1:])
     # The model of two steps is too short for the questions, whose tasks are known then.
     assert ran.code == 0 or "limit: seq_len 8" in ran.err, ran.err
+
+
+def test_a_report_shows_no_losses(slm, here):
+    slm("eval", "run", "--no-baselines", "--losses", "a.losses", code=0)
+    fix = fix_of(slm("report", "run", "a.losses", "-o", "x.html"))
+    assert fix == "slm report run -o x.html # a report does not show a.losses"
+    slm(*shlex.split(fix, comments=True)[1:], code=0)
+
+
+def test_a_text_as_the_data_of_a_check_keeps_its_option(slm, here):
+    fix = fix_of(slm("config", "--check", "run/config.yaml", "--data", "text.txt"))
+    line = fix.partition(" tokenizes it")[0]
+    assert line == "slm config --check run/config.yaml --data text.txt -t tok.json"
+    slm(*shlex.split(line)[1:], code=0)
 
 
 def test_an_unfinished_run_goes_on_at_its_last_step(slm, here):

@@ -57,6 +57,20 @@ def test_the_order_and_the_case_of_a_text(slmtok, here) -> None:
     assert "slmtok changes no text" in error_of(slmtok, "count", "src", "-o", "x.counts", "--lowercase")[1]
 
 
+def test_a_flag_that_is_written_as_an_option_and_its_value(slmtok, here) -> None:
+    for name, size in {"a.json": "280", "b.json": "284"}.items():
+        assert slmtok("train", "src", "--vocab", size, "-o", name).code == 0
+    _, fix = error_of(slmtok, "diff", "a.json", "b.json", "--expect", "same")
+    assert fix == "slmtok diff a.json b.json --expect-same"
+    assert slmtok(*shlex.split(fix)[1:]).code == 3
+
+
+def test_the_map_of_ids_of_a_tokenizer_is_named_with_it(slmtok, here) -> None:
+    assert slmtok("train", "src", "--vocab", "284", "-o", "tok.json").code == 0
+    assert slmtok("slice", "tok.json", "--vocab", "280", "-o", "small.json").code == 0
+    assert "fix:   name the tokenizer file beside it: small.json\n" in slmtok("verify", "small.json.ids.npy").out
+
+
 def test_all_unknown_options_are_named_at_once(slmtok, here) -> None:
     train = ["train", "src", "--vocab", "280", "-o", "x.json"]
     fact, fix = error_of(slmtok, *train, "--deduplicate", "--shuffle", "--lowercase")
