@@ -622,6 +622,18 @@ def _trained_further(model: object) -> str:
     return f"slm resume {run} -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew"
 
 
+def _of_one_call(call: str, option: str, text: str) -> str | None:
+    """What stands for an option with the value `text` in a single call; None for others."""
+    if call == "evaluate" and option in ("text", "texts"):
+        score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
+        return f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
+    if call == "evaluate" and option == "on":
+        return f"data={text}"
+    if call == "ShardLoader" and "epoch" in option:
+        return "leave it out: a ShardLoader has no end, and itertools.islice(loader, N) ends after N batches"
+    return None
+
+
 def unknown_option(
     call: str, option: str, value: object, options: Iterable[str], names: Sequence[str] = ()
 ) -> WrongType:
@@ -667,13 +679,7 @@ def unknown_option(
             instead = of_run
         if ours == "report" and call == "train" and not meant:
             instead = "leave it out: progress is printed; slmmodel.train, for packed data, takes report=FUNCTION"
-        if call == "evaluate" and option in ("text", "texts"):
-            score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
-            instead = f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
-        if call == "evaluate" and option == "on":
-            instead = f"data={text}"
-        if call == "ShardLoader" and "epoch" in option:
-            instead = "leave it out: a ShardLoader has no end, and itertools.islice(loader, N) ends after N batches"
+        instead = _of_one_call(call, option, text) or instead
         if option in ("tokenizer", *READ_OPTIONS) and not meant and call.startswith("Shard"):
             read = "" if option == "tokenizer" else f", {option}={text}"
             instead = f"{_PACKED}; slmtok.pack(corpus, tok, folder{read}) packs text"

@@ -285,7 +285,8 @@ def _open_data(
     """A split of packed data or text, its vocabulary, and the tokenizer, if any."""
     from slmmodel.data.opening import open_source
 
-    refuse_run(path, shlex.join(["slm", "batches", *arguments_of_command()]))
+    line = shlex.join(["slm", "batches", *arguments_of_command()])
+    refuse_run(path, line, suffixes=(".safetensors", ".yaml", ".json"))
     refuse_file_of_data(path)
     if is_text(path) and tokenizer is None:
         check_text(path, read)

@@ -414,11 +414,15 @@ def tokenizer_near(text: str) -> str:
     return tokenizer_beside(text) or tokenizer_beside("tok") or "TOK"
 
 
-def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> None:
-    """Raises `OptionError` for a run, a checkpoint or weights of one, where data are meant; `fix` is that of a run."""
+def refuse_run(
+    path: str, fix: str = "name the text", wanted: str = "text", suffixes: Sequence[str] = (".safetensors",)
+) -> None:
+    """Raises `OptionError` for a run, a checkpoint or weights of one, where data are meant; `fix` is that of a run.
+
+    suffixes: those of files in a run.
+    """
     folder = Path(path)
-    is_of_run = folder.suffix in (".safetensors", ".yaml", ".json") and folder.is_file()
-    if is_of_run and (found := RunFolder(folder).enclosing):
+    if folder.suffix in suffixes and folder.is_file() and (found := RunFolder(folder).enclosing):
         is_model = folder.name.startswith("model")
         raise OptionError(
             f"{path!r} {'has weights' if is_model else 'is a file'} of the run {str(found[0])!r}, not {wanted}",

@@ -77,11 +77,11 @@ REFUSED = {
     ),
     "train text.txt -t tok.json --val hash:10% -o new": (
         1,
-        "fix:   slmtok pack text.txt -t tok.json --val tail:10% -o NEW; then ",
+        "fix:   slmtok pack text.txt -t tok.json --val tail:10% -o NEW # and train on NEW",
     ),
     "train data --val hash:10% -o new": (
         1,
-        "fix:   slmtok pack text.txt -t data/tok.json --val tail:10% -o NEW; then ",
+        "fix:   slmtok pack text.txt -t data/tok.json --val tail:10% -o NEW # and train on NEW",
     ),
     "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
