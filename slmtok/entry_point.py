@@ -8,6 +8,11 @@ from collections.abc import Callable
 
 from slmtok.interrupts import exit_on_interrupt, leave
 
+NO_ADDRESS_SPACE = re.compile(
+    r"\S+\.so\S*: (failed to map segment from shared object|cannot allocate memory(?! in static TLS)).*", re.I
+)
+"""What the dynamic linker says of a library that does not fit into the address space."""
+
 
 def run_program(load: Callable[[], Callable[[], int]]) -> int:
     """Runs the command line of this process, whose function `load` imports, and returns its exit status.
@@ -18,8 +23,7 @@ def run_program(load: Callable[[], Callable[[], int]]) -> int:
     try:
         run = load()
     except (MemoryError, ImportError) as error:
-        # What the dynamic linker says of a library that does not fit.
-        if isinstance(error, ImportError) and not re.search("failed to map|allocate memory", str(error)):
+        if isinstance(error, ImportError) and not NO_ADDRESS_SPACE.search(str(error)):
             raise
         sys.stderr.write("error: not enough memory to start\n  fix:   free memory, or raise its limit (ulimit -v)\n")
         return 1

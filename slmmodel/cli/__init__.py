@@ -33,8 +33,8 @@ from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
 from slmtok.cli.library_memory import parts_about, refuse_beyond_limits
-from slmtok.cli.system_errors import NO_ADDRESS_SPACE
 from slmtok.cli.unknown_commands import FINETUNE
+from slmtok.entry_point import NO_ADDRESS_SPACE
 from slmtok.interrupts import at_exit
 
 # Loaded before torch, which may leave no memory for it within a limit that is then named. Windows has none.

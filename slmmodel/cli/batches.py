@@ -67,29 +67,37 @@ _HABITS = {
 
 def _parse_n(text: str) -> int:
     """A number of batches. Raises `ValueError`; for all batches of a run `AmbiguousError`, with their number."""
-    number = parse_count(text)
-    if number is not None and number >= 0:
+    if (number := parse_count(text)) is not None and number >= 0:
         return number
-    fact, run = f"takes an integer >= 0, not {text!r}", next(filter(is_run, arguments_of_command()), None)
-    if text.lower() in ("all", "-1") and run is not None and (steps := _steps_of(RunFolder(Path(run)))):
-        raise AmbiguousError(f"{fact}; {run} has {counted(steps, 'step')}", [steps])
-    raise ValueError(fact)
+    run, steps = _run_and_steps()
+    if text.lower() in ("all", "-1") and steps:
+        raise AmbiguousError(f"{_not_a_count(text)}; {run} has {counted(steps, 'step')}", [steps])
+    raise ValueError(_not_a_count(text))
 
 
 def _parse_first_step(text: str) -> int:
     """A step, from 0 on. Raises `ValueError`; for `-1`, the last one of a run, `AmbiguousError` with its number."""
-    number = parse_count(text)
-    if number is not None and number >= 0:
+    if (number := parse_count(text)) is not None and number >= 0:
         return number
-    fact, run = f"takes an integer >= 0, not {text!r}", next(filter(is_run, arguments_of_command()), None)
+    run, steps = _run_and_steps()
     from_end = int(text[1:]) if _FROM_END.fullmatch(text) else 0
-    if from_end and run is not None and from_end <= (steps := _steps_of(RunFolder(Path(run))) or 0):
-        raise AmbiguousError(f"{fact}; the last step of {run} is {steps - 1}", [steps - from_end])
-    raise ValueError(fact)
+    if from_end and from_end <= steps:
+        raise AmbiguousError(f"{_not_a_count(text)}; the last step of {run} is {steps - 1}", [steps - from_end])
+    raise ValueError(_not_a_count(text))
 
 
 _FROM_END = re.compile(r"-[1-9]\d{0,8}", re.ASCII)
 """A place from the end, such as `-1`."""
+
+
+def _not_a_count(text: str) -> str:
+    return f"takes an integer >= 0, not {text!r}"
+
+
+def _run_and_steps() -> tuple[str, int]:
+    """The run among the arguments of the command and the steps that it has at its end; 0 where none are known."""
+    name = next(filter(is_run, arguments_of_command()), "")
+    return name, (name and _steps_of(RunFolder(Path(name)))) or 0
 
 
 def _steps_of(run: RunFolder) -> int | None:

@@ -201,7 +201,7 @@ def _check_task(run: RunFolder, config: ModelConfig, least: int, lengths: Sequen
 
 
 def _check_lengths(config: ModelConfig, lengths: Sequence[int], least: int) -> None:
-    """Raises `OptionError` for lengths in another notation, and `InvalidInput` for those that the run cannot have.
+    """Raises `OptionError` for lengths in another notation, and `InvalidInput` for lengths that the run cannot have.
 
     least: ids of the task without filler.
     """

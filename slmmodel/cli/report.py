@@ -66,7 +66,7 @@ def report(
     check_opens(opens, output)
     refuse_output(subjects, (".html", ".htm"))
     if named := [path for path in subjects if kind_of_file(path) in READERS and not is_ablation(path)]:
-        shown = [path for path in named if result_sections.is_drawn(path)]
+        shown = [path for path in named if result_sections.is_drawn(result_sections.kind_of(path))]
         words = [word for word in arguments_of_command() if word in shown or word not in named]
         words = [part for word in words for part in (("--with", word) if word in shown else (word,))]
         if {*named} == {*subjects}:

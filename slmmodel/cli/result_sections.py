@@ -95,16 +95,15 @@ def _result(name: str, path: str, certificates: list[tuple[str, dict[str, Any]]]
     return list(_DRAWN[kind](name, path))
 
 
-def is_drawn(path: str) -> bool:
-    """Whether a page shows the result in a file."""
-    kind = kind_of(path)
+def is_drawn(kind: str | None) -> bool:
+    """Whether a page shows results of a kind."""
     return kind == "certificate" or kind in _DRAWN
 
 
 def drawn_kind(path: str) -> str:
     """The kind of a result that a page shows. Raises `OptionError` for other files, and what `read_head` raises."""
     kind = kind_of(path)
-    if kind is None or not is_drawn(path):
+    if kind is None or not is_drawn(kind):
         named = NAMES.get(kind_of_file(path), f"a file of the kind {kind}" if kind else "which is no result")
         raise OptionError(
             f"a report does not show {path}, {named}",

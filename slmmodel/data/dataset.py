@@ -198,7 +198,7 @@ class _Sequences:
         return {**self.__dict__, "_loader": None, "_digest": digest}
 
     def _call(self, **changed: object) -> str:
-        """The call that makes such an object, with `changed` options, without those that have their default."""
+        """The call that makes such an object, with `changed` options, without the options that have their default."""
         parameters, values = signature(type(self).__init__).parameters, {**self.options, **vars(self), **changed}
         defaults = {name: each.default for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD}
         names = [name for name in dict.fromkeys([*defaults, *self.options]) if name in values]

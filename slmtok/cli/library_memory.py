@@ -28,7 +28,7 @@ NUMPY = {"RLIMIT_AS": 96, "RLIMIT_DATA": 64}
 
 
 class LibraryTooLargeError(MemoryError):
-    """A library takes more memory than a limit leaves. error: what is told of it."""
+    """A library takes more memory than a limit leaves. error: the message about it."""
 
     def __init__(self, error: Unreadable) -> None:
         super().__init__(error.fact)

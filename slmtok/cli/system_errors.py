@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +12,8 @@ from slmtok.atomic import REMEDIES
 from slmtok.checks import name_too_long
 from slmtok.cli import streams
 from slmtok.cli.library_memory import LibraryTooLargeError
+from slmtok.entry_point import NO_ADDRESS_SPACE
 from slmtok.errors import DiskFull, InternalError, SlmtokError, Unreadable
-
-NO_ADDRESS_SPACE = re.compile(
-    r"\S+\.so\S*: (failed to map segment from shared object|cannot allocate memory(?! in static TLS)).*", re.I
-)
-"""What the dynamic linker says of a library that does not fit into the address space."""
 
 
 def system_error(error: Exception, package: str, written: Sequence[str] = ()) -> SlmtokError:

@@ -137,10 +137,10 @@ def _habit_alone(unknown: _Unknown) -> tuple[str, str] | None:
 def _written_apart(unknown: _Unknown) -> tuple[str, str] | None:
     """The command line with a flag whose name is written as an option and its value: `--expect same`."""
     _, typed, value, _, context = unknown
-    words, flag = arguments_of(context), f"{unknown.name}-{value}"
-    if flag not in _long_flags(context.command) or not options_by_flag(context.command)[flag].is_flag:
+    option = options_by_flag(context.command).get(flag := f"{unknown.name}-{value}")
+    if option is None or not option.is_flag:
         return None
-    return unknown.fact, command_line(context, [*without_options(words, (typed,)), flag])
+    return unknown.fact, command_line(context, [*without_options(arguments_of(context), (typed,)), flag])
 
 
 def _files_of_glob(unknown: _Unknown) -> tuple[str, str] | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from slmtok.file_content import GIT_LFS_POINTER, HEAD_BYTES, content_of, is_text
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import free_name, read_limited
+from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.path_arguments import hub_fetch
 
 TRAIN_OWN = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
@@ -81,7 +82,7 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
     if content is GIT_LFS_POINTER:
         return ForeignFile(content.name, str(content.read_by))
     # The map of ids of a tokenizer has its name.
-    owner = Path(path).name.removesuffix(".ids.npy")
+    owner = Path(path).name.removesuffix(ID_MAP_SUFFIX)
     names = dict.fromkeys((*[owner] * (owner != Path(path).name), "tok.json", "tokenizer.json"))
     beside = next((each for each in map(Path(path).with_name, names) if each.is_file()), None)
     fix = (

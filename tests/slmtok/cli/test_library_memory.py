@@ -62,7 +62,10 @@ def test_an_abort_is_reported():
     assert done.stderr.startswith("error: not enough memory, or a fault of a library: it ended the command (SIGABRT)\n")
 
 
-@pytest.mark.parametrize("raised", [MemoryError(), ImportError("unicodedata.so: failed to map segment")])
+UNMAPPED = "unicodedata.so: failed to map segment from shared object"
+
+
+@pytest.mark.parametrize("raised", [MemoryError(), ImportError(UNMAPPED)])
 def test_too_little_memory_to_start_is_told(monkeypatch, capsys, raised):
     def load():
         raise raised
