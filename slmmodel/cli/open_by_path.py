@@ -455,24 +455,30 @@ def _documents_for(runs: Sequence[RunFolder]) -> list[str]:
     """The option that scores two runs on the same documents; nothing where those of their training are the same."""
     if len({str(run.fingerprint.get("val")) for run in runs}) == 1:
         return []
-    from slmmodel.config import RunConfig
-    from slmmodel.data.opening import open_source
-
-    paths, digests = [], []
-    for run in runs:
-        path, split = RunConfig.model_validate(run.config).data.scored()
-        if path is None or not has_manifest(path):
-            return ["--on", "TEXT"]
-        paths.append(path)
-        # Ids of one text differ by tokenizer, but not the digest of its documents.
-        try:
-            digests.append(open_source(path, split or "val").documents_digest)
-        except SlmmodelError:
-            return ["--on", "TEXT"]
+    paths, digests = zip(*map(validation_of, runs), strict=True)
+    if None in digests:
+        return ["--on", "TEXT"]
     if digests[0] == digests[1]:
         return []
     tokenizers = {str(run.fingerprint.get("fingerprint")) for run in runs}
     return ["--on", paths[0] if len(tokenizers) == 1 else "TEXT"]
+
+
+def validation_of(run: RunFolder) -> tuple[str, str | None]:
+    """The packed data with the validation documents of a run, and the digest of these; None for others.
+
+    Ids of one text differ by tokenizer, but not the digest of its documents.
+    """
+    from slmmodel.config import RunConfig
+    from slmmodel.data.opening import open_source
+
+    path, split = RunConfig.model_validate(run.config).data.scored()
+    if path is None or not has_manifest(path):
+        return str(path), None
+    try:
+        return path, open_source(path, split or "val").documents_digest
+    except SlmmodelError:
+        return path, None
 
 
 def refuse_file_of_data(path: str, line_with: Callable[[str], str] | None = None, *, train: str | None = None) -> None:
