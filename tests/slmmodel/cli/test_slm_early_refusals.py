@@ -92,6 +92,19 @@ def test_a_finished_run_has_no_step_left(slm, here):
     assert "finished, step 4 of 4" in ran.out
 
 
+@pytest.mark.parametrize(
+    "given, fix",
+    {
+        "run --budget steps=+6": "slm resume run --budget steps=8 -o run-2",
+        "run --budget=tokens=+1K -o new": "slm resume run -o new --budget tokens=1032",
+        "run --step 2 --budget epochs=+1": "--budget epochs=N, the sum of what the run has and 1",
+    }.items(),
+    ids=lambda given: "",
+)
+def test_a_budget_that_adds_to_a_run_is_the_sum(slm, here, given, fix):
+    assert fix_of(slm("resume", *given.split(), code=2)) == fix
+
+
 def test_data_that_moved_are_named_by_an_option(slm, here, made):
     data = made / "data"
     shutil.move(here / "data", here / "kept")
