@@ -167,13 +167,10 @@ def _one_prompt(command: str, run: str, text: str | None, prompt: str | None) ->
 
 def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -> None:
     """Raises `OptionError` for texts and ids that cannot be meant, before torch is imported."""
-    for flag, texts, example in (("--choice", options.choice, "' yes'"), ("--stop", options.stop, "'.'")):
-        if "" in texts:
-            raise OptionError(
-                f"{flag} is empty", fix=f"leave {flag} out, or name a text: {flag} {example}", option=flag
-            )
-    if not options.regex and is_given("regex"):
-        raise OptionError("--regex is empty", fix="--regex '[0-9]+'", option="--regex")
+    patterns = (options.regex,) if is_given("regex") else ()
+    for flag, texts in (("--choice", options.choice), ("--stop", options.stop), ("--regex", patterns)):
+        if not all(texts):
+            raise OptionError(f"{flag} is empty", fix=f"leave {flag} '' out", option=flag)
     if options.choice and options.regex:
         raise OptionError("--choice and --regex together", fix="leave out --choice or --regex", option="--choice")
     if options.regex:
