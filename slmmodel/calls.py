@@ -233,6 +233,9 @@ def _without_more(
     if len(places) == len(parameters):
         n_taken = len(places)
         shown = [_as_argument(f"argument {at}", given[at - 1]) for at in range(n_taken + 1, len(given) + 1)]
+        if not all(_as_argument("", each) for each in (*given[:n_taken], *keywords.values())):
+            # The call would name a variable, which the caller need not have.
+            return f"leave out {', '.join(shown)}"
         call = f"{_name_of_call(function)}({', '.join(_completed(parameters, given[:n_taken], keywords))})"
         return call + left_out(shown)
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]

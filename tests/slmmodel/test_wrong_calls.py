@@ -496,6 +496,7 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("slmmodel.load('run').generate(IDS, 5, top_k=3)", "run.generate(ids[0], max_new_tokens=5, top_k=3)"),
         # More arguments than a call takes.
         ("app.load('run').score('a fox', ' ran')", "run.score('a fox')  # without ' ran'"),
+        ("slmmodel.load('run').score(IDS, 3)", "leave out 3"),
         ("app.load('run').score('a fox', text=' ran')", "give it once"),
         ("ShardDataset('data', seq_len=8).set_epoch(1, IDS)", "dataset.set_epoch(1)  # without argument 2"),
         ("ShardLoader('data', seq_len=8, batch_size=2).state_dict(3)", "loader.state_dict()  # without 3"),
