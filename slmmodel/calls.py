@@ -233,6 +233,9 @@ def _without_more(
     if len(places) == len(parameters):
         n_taken = len(places)
         shown = [_as_argument(f"argument {at}", given[at - 1]) for at in range(n_taken + 1, len(given) + 1)]
+        if not all(_as_argument("", each) for each in (*given[:n_taken], *keywords.values())):
+            # The call would name a variable, which the caller need not have.
+            return f"leave out {', '.join(shown)}"
         call = f"{_name_of_call(function)}({', '.join(_completed(parameters, given[:n_taken], keywords))})"
         return call + left_out(shown)
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
@@ -622,13 +625,18 @@ def _trained_further(model: object) -> str:
     return f"slm resume {run} -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew"
 
 
-def _of_one_call(call: str, option: str, text: str) -> str | None:
+def _of_one_call(call: str, option: str, text: str, *, is_of_app: bool) -> str | None:
     """What stands for an option with the value `text` in a single call; None for others."""
     if call == "evaluate" and option in ("text", "texts"):
         score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
         return f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
     if call == "evaluate" and option == "on":
         return f"data={text}"
+    if call == "score" and option == "reduction":
+        # Of `slmmodel.app`, the score of a text; else those of ids.
+        if is_of_app:
+            return "leave it out: a score is bits per byte; times the bytes of the text it is the sum in bits"
+        return "leave it out: a score has the nats of each id; its method sum() adds them"
     if call == "ShardLoader" and "epoch" in option:
         return "leave it out: a ShardLoader has no end, and itertools.islice(loader, N) ends after N batches"
     return None
@@ -670,7 +678,7 @@ def unknown_option(
         text = repr(value) if isinstance(value, str | int | float | list | tuple | dict | None) else "..."
         instead = f"{meant}={text}" if meant else "leave it out"
         # A run of `slmmodel.app`, which takes a tokenizer or text, has the run of ids inside.
-        is_of_app = bool({"tokenizer", "prompt"} & {*known})
+        is_of_app = bool({"tokenizer", "prompt", "text"} & {*known})
         if "settings" in known and (precision := switched_on(option, value)):
             instead = (Argument(_PRECISION, precision),)
         elif not meant and setting:
@@ -679,7 +687,7 @@ def unknown_option(
             instead = of_run
         if ours == "report" and call == "train" and not meant:
             instead = "leave it out: progress is printed; slmmodel.train, for packed data, takes report=FUNCTION"
-        instead = _of_one_call(call, option, text) or instead
+        instead = _of_one_call(call, option, text, is_of_app=is_of_app) or instead
         if option in ("tokenizer", *READ_OPTIONS) and not meant and call.startswith("Shard"):
             read = "" if option == "tokenizer" else f", {option}={text}"
             instead = f"{_PACKED}; slmtok.pack(corpus, tok, folder{read}) packs text"

@@ -166,7 +166,8 @@ def _as_ids(name: str, value: object) -> str | None:
     if None in given:
         return f"{name}=[ID]; tok.encode_list(text) gives the ids of a text, which need not be one token"
     ids = [f"tok.token_to_id({each!r})" if isinstance(each, str) else repr(each) for each in given]
-    return f"{name}=[{', '.join(ids)}], with the tokenizer of the run"
+    whole = f"{name}=[{', '.join(ids)}], with the tokenizer of the run as tok"
+    return f"{whole}; it gives None for a text that is no token: leave that out"
 
 
 def _as_tuple(name: str, value: object) -> tuple[Argument, ...] | None:

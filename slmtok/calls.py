@@ -99,6 +99,11 @@ def argument_text(value: object, name: str = "corpus") -> str:
     return short_text(scalar(value), name)
 
 
+def _has_unwritten(values: Iterable[object]) -> bool:
+    """Whether a call with these values names one by a variable, which the caller need not have."""
+    return not all(argument_text(each, "") for each in values)
+
+
 def warn_caller(message: str) -> None:
     """A `UserWarning` at the line of the program that called this package; none in a command, which prints notes."""
     frame, level = sys._getframe(1), 2
@@ -232,7 +237,7 @@ def wrong_call(
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
-            fix = fix or example + left_out([option])
+            fix = fix or (_LEAVE_OUT if _has_unwritten((*args, *taken.values())) else example + left_out([option]))
             errors.append(UnknownOption(fact, limit=_options(options), fix=fix, option=option))
     if errors:
         return _all_unknown(name, errors, args, keywords, options)
@@ -388,6 +393,8 @@ def _of_each(call: str, args: Sequence[Any], n_taken: int, keywords: Mapping[str
     if n_taken == 1 and not keywords and len({*map(type, args)}) == 1:
         return f"[{call}(each) for each in ({', '.join(map(argument_text, args))})]"
     others = [argument_text(each, f"the {type(each).__name__}") for each in args[n_taken:]]
+    if _has_unwritten((*args[:n_taken], *keywords.values())):
+        return f"leave out {', '.join(others)}"
     return call_text(call, args[:n_taken], keywords) + left_out(others)
 
 

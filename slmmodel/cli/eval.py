@@ -33,6 +33,7 @@ from slmmodel.cli.open_by_path import (
     refuse_run,
     refuse_wrong_check,
     result_to_check,
+    validation_of,
 )
 from slmmodel.cli.options import POSITIVE, RESAMPLES, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
@@ -643,7 +644,8 @@ def _show_exposure(found: dict[str, Any]) -> None:
 
 def _with_losses(compared: Sequence[str], others: Collection[str]) -> str:
     """The commands that compare losses in the place of other results: those beside a result, or of its run."""
-    commands, files = [], []
+    commands, files, remark = [], [], ""
+    losses = next((path for path in compared if path not in others and kind_of_file(path) == LOSSES), None)
     for path in compared:
         beside = str(Path(path).with_suffix(".losses"))
         found = (Path(path), None) if is_run(path) else RunFolder(Path(path)).enclosing
@@ -653,9 +655,21 @@ def _with_losses(compared: Sequence[str], others: Collection[str]) -> str:
         name = f"{found[0].resolve().name if found else Path(path).stem}.losses"
         files.append(free_name(name))
         on = ["--on", "TEXT"] if _is_of_text(path) else []
+        if losses is not None and found and _is_other_text(losses, RunFolder(found[0])):
+            on, remark = ["--on", "TEXT"], f"  # TEXT stands for the text that {losses} is of"
         commands.append(shlex.join(["slm", "eval", str(found[0]) if found else "RUN", *on, "--losses", files[-1]]))
     other = ["OTHER.losses"] if len(files) == 1 else []
-    return " && ".join([*commands, shlex.join(["slm", "compare", *files, *other])])
+    return " && ".join([*commands, shlex.join(["slm", "compare", *files, *other])]) + remark
+
+
+def _is_other_text(losses: str, run: RunFolder) -> bool:
+    """Whether losses are of other documents than those of the validation of a run; False where either is unknown."""
+    from slmmodel.evaluation import comparison
+
+    with suppress(SlmmodelError):
+        digest = comparison.read_losses(losses).about.get("documents")
+        return digest is not None and validation_of(run)[1] not in (None, digest)
+    return False
 
 
 def _is_of_text(path: str) -> bool:

@@ -38,7 +38,7 @@ from slmmodel.hardware import device_for, use_threads
 from slmmodel.run_entries import EVALUATIONS
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
-from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, tokenizer_beside
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, notes_on_escapes, tokenizer_beside
 from slmtok.cli.files import Content, check_content
 from slmtok.cli.options import Habit, arguments_of_command
 from slmtok.cli.output import note, settings
@@ -135,7 +135,6 @@ def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> Non
 
 _FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
 """Of a prompt that other tools read from a file."""
-_ESCAPE = re.compile(r"\\[nt]")
 
 
 def prompt_of(file: str) -> str:
@@ -163,19 +162,6 @@ def notes_on_prompt(text: str | None, context: RunContext | None = None) -> tupl
     if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
         return escapes
     return (f"{name!r} is also a file; the prompt is its name: {prompt_of(name)} continues its text",)
-
-
-def notes_on_escapes(option: str, *texts: str) -> tuple[str, ...]:
-    """A remark on the values of an option with a backslash and a letter where a line feed or a tab may be meant.
-
-    A text of several lines has its line feeds.
-    """
-    literal = [text for text in texts if _ESCAPE.search(text) and "\n" not in text]
-    if not literal:
-        return ()
-    # In these quotes the shell reads a backslash and a letter as a character.
-    meant = " ".join("{} $'{}'".format(option, text.replace("'", "\\'")) for text in literal)
-    return (f"{option} {shlex.quote(literal[0])} has a backslash and a letter; for the character: {meant}",)
 
 
 def _note_on_special(text: str, context: RunContext) -> str | None:
@@ -455,24 +441,30 @@ def _documents_for(runs: Sequence[RunFolder]) -> list[str]:
     """The option that scores two runs on the same documents; nothing where those of their training are the same."""
     if len({str(run.fingerprint.get("val")) for run in runs}) == 1:
         return []
-    from slmmodel.config import RunConfig
-    from slmmodel.data.opening import open_source
-
-    paths, digests = [], []
-    for run in runs:
-        path, split = RunConfig.model_validate(run.config).data.scored()
-        if path is None or not has_manifest(path):
-            return ["--on", "TEXT"]
-        paths.append(path)
-        # Ids of one text differ by tokenizer, but not the digest of its documents.
-        try:
-            digests.append(open_source(path, split or "val").documents_digest)
-        except SlmmodelError:
-            return ["--on", "TEXT"]
+    paths, digests = zip(*map(validation_of, runs), strict=True)
+    if None in digests:
+        return ["--on", "TEXT"]
     if digests[0] == digests[1]:
         return []
     tokenizers = {str(run.fingerprint.get("fingerprint")) for run in runs}
     return ["--on", paths[0] if len(tokenizers) == 1 else "TEXT"]
+
+
+def validation_of(run: RunFolder) -> tuple[str, str | None]:
+    """The packed data with the validation documents of a run, and the digest of these; None for others.
+
+    Ids of one text differ by tokenizer, but not the digest of its documents.
+    """
+    from slmmodel.config import RunConfig
+    from slmmodel.data.opening import open_source
+
+    path, split = RunConfig.model_validate(run.config).data.scored()
+    if path is None or not has_manifest(path):
+        return str(path), None
+    try:
+        return path, open_source(path, split or "val").documents_digest
+    except SlmmodelError:
+        return path, None
 
 
 def refuse_file_of_data(path: str, line_with: Callable[[str], str] | None = None, *, train: str | None = None) -> None:

@@ -93,7 +93,22 @@ RESAMPLES = _number(
     sizes.parse_count, f"an integer from {MIN_RESAMPLES} to 10,000,000", minimum=MIN_RESAMPLES, maximum=10_000_000
 )
 SEEDS = _number(sizes.parse_count, "an integer from 1 to 1,000", minimum=1, maximum=1000)
-SECONDS = _number(sizes.parse_time, "a time up to a year such as 130s, 5min or 2h", maximum=_MAX_SECONDS)
+
+
+def _seconds(text: str) -> float | None:
+    """The seconds of a time. Raises `AmbiguousError` with a long one for one above the bound, and for `never`."""
+    from slmtok.cli.wrong_values import NO_LIMIT
+
+    number = sizes.parse_time(text)
+    if number is not None and number <= _MAX_SECONDS:
+        return number
+    if number is not None or NO_LIMIT.fullmatch(text):
+        raise AmbiguousError(f"takes {_TIME}, not {text!r}", ["365d"])
+    return None
+
+
+_TIME = "a time up to a year such as 130s, 5min or 2h"
+SECONDS = _number(_seconds, _TIME)
 DURATION = _number(
     sizes.parse_time, "a time above 0, up to a year, such as 0.5s or 2min", minimum=0.001, maximum=_MAX_SECONDS
 )

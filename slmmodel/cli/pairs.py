@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +16,12 @@ from slmmodel.cli.open_by_path import bounded_lines, open_run, stdin_lines
 from slmmodel.cli.options import BOUNDED, opening_options, run_argument, run_as_argument
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import STDIN
-from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
+from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError, SlmmodelError
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
+from slmtok.errors import SlmtokError
 from slmtok.file_kinds import is_run
 from slmtok.files import free_name, opened
 
@@ -64,7 +65,7 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
         swapped = f"slm pairs {shlex.quote(file)} {shlex.quote(run)}"
         raise OptionError(f"{run!r} is named as the run, and {file!r} as the file", fix=swapped, option="run")
     if Path(file).is_dir():
-        raise _no_file(run, file)
+        raise _no_file(run, file, good, bad)
     listed = read_pairs(file, good, bad, by)
     context = open_run(run, **opening)
     from slmmodel.decoding_options import opening_ids
@@ -104,22 +105,35 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
     return Outcome({"path": run, "file": file, "groups": result}, lambda: write_text(table(head, rows_shown)))
 
 
-def _no_file(run: str, folder: str) -> OptionError:
+def _no_file(run: str, folder: str, good: str, bad: str) -> OptionError:
     """The error for a folder in the place of the file; the fix takes the files of pairs in it, or both runs."""
     rest = [word for word in arguments_of_command() if word not in (run, folder)]
     fact, lines = f"{folder!r} is a folder, not a file of pairs", sorted(Path(folder).glob("*.jsonl"))
-    limit = "JSON lines; one file, or - for stdin"
+    limit, fields = "JSON lines; one file, or - for stdin", ""
+    if lines and (fields := _fields_of(str(lines[0]), good, bad)):
+        limit += f"; the pairs have no {good!r} and {bad!r}"
+        rest, fields = without(("--good", "--bad"), rest), f" {fields}"
     if is_run(folder):
         both = " && ".join(shlex.join(["slm", "pairs", each, "FILE", *rest]) for each in (run, folder))
         fact, fix = f"{folder!r} is a run, not a file of pairs", f"name the FILE of pairs: {both}"
     elif len(lines) > 1:
         files = f"{shlex.quote(str(Path(folder)))}/*.jsonl"
-        fix = f"cat {files} | {shlex.join(['slm', 'pairs', run, '-', *rest])}"
+        fix = f"cat {files} | {shlex.join(['slm', 'pairs', run, '-', *rest])}{fields}"
     elif lines:
-        fix = shlex.join(["slm", "pairs", run, str(lines[0]), *rest])
+        fix = f"{shlex.join(['slm', 'pairs', run, str(lines[0]), *rest])}{fields}"
     else:
         fix = "name a file with an object a line: the folder has no .jsonl"
     return OptionError(fact, limit=limit, fix=fix, option="file")
+
+
+def _fields_of(file: str, good: str, bad: str) -> str:
+    """The options for the fields of the first pair of a file, where it has not those that are named."""
+    with suppress(OSError, SlmmodelError, SlmtokError, ValueError, RecursionError), opened(file) as stream:
+        record = json.loads(next(bounded_lines(stream, file), b""))
+        if isinstance(record, dict) and not {good, bad} <= record.keys():
+            fields = _fields_meant(record, None)
+            return fields if fields.startswith("--good") else ""
+    return ""
 
 
 def read_pairs(file: str, good: str, bad: str, by: str | None) -> list[Pair]:
@@ -205,10 +219,10 @@ def _fields_meant(record: Mapping[str, Any], by: str | None) -> str:
         if len(goods) == len(bads) == 1:
             return shlex.join(["--good", *goods, "--bad", *bads])
     if len(texts) == 2:
-        return f"{shlex.join(['--good', texts[0], '--bad', texts[1]])}, if {texts[0]} should be the likelier one"
+        return f"{shlex.join(['--good', texts[0], '--bad', texts[1]])}  # if {texts[0]} should be the likelier one"
     if len(texts) < 2:
         return "write two sentences in each line, or name another FILE"
-    return "--good FIELD for the sentence that should be likelier, --bad FIELD for the other one"
+    return "--good FIELD --bad OTHER  # FIELD has the sentence that should be likelier"
 
 
 def _array(where: str) -> CorruptFile:
@@ -271,8 +285,6 @@ def _read_then(file: str, names: Sequence[str], lacking: Sequence[str]) -> str:
     fields = _fields_meant(dict.fromkeys(names, ""), None) if lacking else ""
     if lacking and not fields.startswith("--good"):
         return ""
-    if "FIELD" in fields:
-        return f"; then name the fields: {fields}"
     words = [_converted_file(file) if word == file else word for word in arguments_of_command()]
     line = shlex.join(["slm", "pairs", *without(lacking, words)])
     return f" && {line} {fields}".rstrip()

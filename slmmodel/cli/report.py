@@ -12,7 +12,7 @@ import click
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
-from slmmodel.cli.open_by_path import RunContext, check_written, notes_on_escapes
+from slmmodel.cli.open_by_path import RunContext, check_written
 from slmmodel.cli.options import device_option, threads_option
 from slmmodel.cli.run_argument import check_runs, refuse_output, run_here
 from slmmodel.cli.run_sections import Subject
@@ -22,6 +22,7 @@ from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
+from slmtok.cli.arguments import notes_on_escapes
 from slmtok.cli.files import PAGE, STDIO, check_content, check_opens, short_names, write_page
 from slmtok.cli.options import OUTPUT, argument, arguments_of_command, command, option, output_options
 from slmtok.cli.output import Outcome

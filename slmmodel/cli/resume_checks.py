@@ -8,11 +8,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
+from slmmodel.budget import Budget
 from slmmodel.checkpoint import RunFolder, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import open_if_text
 from slmmodel.cli.run_argument import (
     SETTINGS_OF_PLAN,
+    counters_at,
     is_spent,
     kept_setting,
     resumed_at,
@@ -94,6 +98,33 @@ def check_step(run: RunFolder, step: int | None) -> None:
             nearest = min(left, key=lambda each: abs(each - step))
             error.fix = resumed_at(run, nearest, with_value("--step", nearest, words))
         raise
+
+
+def check_addition(run: RunFolder, step: int | None, budget: str | None) -> None:
+    """Raises `OptionError` for a budget such as `steps=+6`; the fix adds what the checkpoint has spent."""
+    kind, _, amount = (budget or "").partition("=")
+    if not amount.startswith("+"):
+        return
+    try:
+        added = Budget.model_validate({kind: amount[1:]})
+    except ValidationError:
+        return
+    reached = step_at(run, step)
+    # The counters of a checkpoint have no epochs.
+    counters = (run.result if step is None else {}) | counters_at(run, reached)
+    spent = round(added.spent(counters), 3)
+    total = round(added.amount + spent, 3)
+    total = int(total) if total.is_integer() else total
+    fix = resumed_at(run, step, with_value("--budget", f"{kind}={total}", arguments_of_command()))
+    if not spent:
+        fix = f"--budget {kind}=N, the sum of what the run has and {amount[1:]}"
+    raise OptionError(
+        f"--budget {budget} is an addition, and a budget is a total",
+        where=f"step {reached:,}, with {kind} {spent:,.12g}" if spent else None,
+        limit="a budget counts from the first step of the old run",
+        fix=fix,
+        option="budget",
+    )
 
 
 def check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:

@@ -236,15 +236,19 @@ def is_spent(run: RunFolder, step: int | None, words: Sequence[str]) -> bool:
     """Whether a checkpoint has spent the `--budget` among the arguments; one of no such form is refused elsewhere."""
     parts = [part for word in words for part in (word.split("=", 1) if word.startswith("--budget=") else [word])]
     kind, _, amount = next((value for flag, value in pairwise(parts) if flag == "--budget"), "").partition("=")
-    reached = step_at(run, step)
     try:
         budget = Budget.model_validate({kind: amount})
-        counters = read_train_state(run.checkpoints.path(reached))["counters"]
     except ValidationError:
         return False
+    return budget.is_spent(counters_at(run, step_at(run, step)))
+
+
+def counters_at(run: RunFolder, step: int) -> dict[str, Any]:
+    """The totals of a checkpoint, of which one that cannot be read has the step alone."""
+    try:
+        return dict(read_train_state(run.checkpoints.path(step))["counters"])
     except (OSError, SlmmodelError):
-        counters = {"step": reached}
-    return budget.is_spent(counters)
+        return {"step": step}
 
 
 SETTINGS_OF_PLAN = ("run.seed", "run.batch_tokens")

@@ -20,7 +20,6 @@ from slmmodel.cli.open_by_path import (
     RunContext,
     check_prompt,
     load_torch,
-    notes_on_escapes,
     notes_on_prompt,
     open_run,
     prompt_ids,
@@ -50,7 +49,7 @@ from slmmodel.decoding_methods import METHODS, chosen_method
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.foreign_decoding import DRAWING
-from slmtok.cli.arguments import lines_for_each, value_after
+from slmtok.cli.arguments import lines_for_each, notes_on_escapes, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, arguments_of_command, command, instead, is_given, option
 from slmtok.cli.output import Outcome, counted, printable, settings, shown, write_text
@@ -168,13 +167,10 @@ def _one_prompt(command: str, run: str, text: str | None, prompt: str | None) ->
 
 def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -> None:
     """Raises `OptionError` for texts and ids that cannot be meant, before torch is imported."""
-    for flag, texts, example in (("--choice", options.choice, "' yes'"), ("--stop", options.stop, "'.'")):
-        if "" in texts:
-            raise OptionError(
-                f"{flag} is empty", fix=f"leave {flag} out, or name a text: {flag} {example}", option=flag
-            )
-    if not options.regex and is_given("regex"):
-        raise OptionError("--regex is empty", fix="--regex '[0-9]+'", option="--regex")
+    patterns = (options.regex,) if is_given("regex") else ()
+    for flag, texts in (("--choice", options.choice), ("--stop", options.stop), ("--regex", patterns)):
+        if not all(texts):
+            raise OptionError(f"{flag} is empty", fix=f"leave {flag} '' out", option=flag)
     if options.choice and options.regex:
         raise OptionError("--choice and --regex together", fix="leave out --choice or --regex", option="--choice")
     if options.regex:
@@ -334,7 +330,11 @@ class SampleJob:
             warnings = ("--diversity-penalty has no effect without --beam-groups of 2 or more", *warnings)
         if is_given("seed") and (not self.options.temperature or (mode in METHODS and not METHODS[mode].draws)):
             warnings = ("--seed has no effect: nothing is drawn", *warnings)
-        warnings = (*notes_on_escapes("--stop", *self.options.stop), *warnings)
+        warnings = (
+            *notes_on_escapes("--stop", *self.options.stop),
+            *notes_on_escapes("--choice", *self.options.choice),
+            *warnings,
+        )
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)
 

@@ -42,6 +42,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.resume_checks import (
+    check_addition,
     check_branch,
     check_budget,
     check_checkpoints,
@@ -493,6 +494,7 @@ def resume(
     its settings.
     """
     # Wrong values are refused before anything is read or copied, and before a fix repeats them.
+    check_addition(RunFolder(Path(run)), step, budget)
     with _naming_output(output or run, (output is None or RunFolder(Path(output)).finished) and not force):
         _check_changes(run, sets, budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)

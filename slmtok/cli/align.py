@@ -24,7 +24,7 @@ from slmtok.cli.files import (
     text_files,
     writing,
 )
-from slmtok.cli.loss_files import lacking_losses
+from slmtok.cli.loss_files import lacking_losses, run_of
 from slmtok.cli.needed import NEVER
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
@@ -145,12 +145,16 @@ def _refuse_runs(a: str, b: str, on: Sequence[str], read: ReadOptions) -> None:
 
     Where the other file has losses of another text, the fix scores both: scoring takes minutes, and would be in vain.
     """
-    runs = [path for path in dict.fromkeys((a, b)) if is_run(path)]
+    runs = {path: run for path in (a, b) if (run := run_of(path))}
     if not runs:
         return
     other = next((path for path in (a, b) if path not in runs), None)
-    fact = f"{' and '.join(map(repr, runs))} {'are runs' if len(runs) > 1 else 'is a run'} of slm, not losses on a text"
-    where, fix = None, _scoring_line([a, b], runs, on)
+    are = "are runs" if len(runs) > 1 else "is a run"
+    if any(map(os.path.isfile, runs)):
+        are = "are of runs" if len(runs) > 1 else "is a file of a run"
+    fact = f"{' and '.join(map(repr, runs))} {are} of slm, not losses on a text"
+    a, b = (runs.get(path, path) for path in (a, b))
+    where, fix = None, _scoring_line([a, b], [*runs.values()], on)
     if other is not None and kind_of_file(other) == LOSSES:
         try:
             scored = read_losses(other)

@@ -579,3 +579,20 @@ def text_values(ctx: click.Context) -> Iterator[tuple[click.Parameter, str]]:
 def _values(ctx: click.Context) -> list[tuple[bool, str]]:
     """As `text_values`, with whether the place of the value is that of a tokenizer."""
     return [(_TOKENIZER in str(param.metavar), value) for param, value in text_values(ctx)]
+
+
+_ESCAPE = re.compile(r"\\[nt]")
+
+
+def notes_on_escapes(option: str, *texts: str) -> tuple[str, ...]:
+    """A remark on the values of an option with a backslash and a letter where a line feed or a tab may be meant.
+
+    A text of several lines has its line feeds. `option` is "" for an argument.
+    """
+    literal = [text for text in texts if _ESCAPE.search(text) and "\n" not in text]
+    if not literal:
+        return ()
+    before = f"{option} ".lstrip()
+    # In these quotes the shell reads a backslash and a letter as a character.
+    meant = " ".join("{}$'{}'".format(before, text.replace("'", "\\'")) for text in literal)
+    return (f"{before}{shlex.quote(literal[0])} has a backslash and a letter; for the character: {meant}",)

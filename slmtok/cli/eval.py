@@ -148,9 +148,9 @@ def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]
 
 def _vocab_size(text: str, n_vocab: int, given: str) -> int:
     """One of the sizes that were given, of a tokenizer of `n_vocab` ids. Raises `OptionError`."""
-    sizes = {int(each) for each in given.split(",") if each.strip().isdecimal()}
-    kept = {size for size in sizes if FIRST_LEARNED <= size <= n_vocab} or {max(FIRST_LEARNED, n_vocab // 2)}
-    limit, example = f"{FIRST_LEARNED} to {n_vocab}", f"--sizes {','.join(map(str, sorted(kept | {n_vocab})))}"
+    sizes = [int(each) for each in given.split(",") if each.strip().isdecimal()] or [n_vocab // 2]
+    nearest = sorted({min(max(size, FIRST_LEARNED), n_vocab) for size in sizes})
+    limit, example = f"{FIRST_LEARNED} to {n_vocab}", f"--sizes {','.join(map(str, nearest))}"
     try:
         size = parse_integer(text)
     except ValueError as error:

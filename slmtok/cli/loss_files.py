@@ -9,12 +9,22 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from slmtok.cli.errors import LACKING
+from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import Habit
 from slmtok.file_kinds import LOSSES, is_run, kind_of_file
 from slmtok.files import free_name
 
 _MAX_SCANNED = 1000
 """Entries of a folder among which the other file is looked for."""
+
+
+def run_of(path: str) -> str | None:
+    """The run that a path names, or whose file it is; None for others, and for losses in the folder of a run."""
+    if is_run(path):
+        return path
+    folder = os.path.dirname(path)  # noqa: PTH120
+    is_part = bool(folder) and os.path.isfile(path) and is_run(folder) and kind_of_file(path) != LOSSES  # noqa: PTH113
+    return folder if is_part else None
 
 
 def lacking_losses(command: str, *, needs_text: bool = False) -> dict[str, Habit]:
@@ -25,6 +35,10 @@ def lacking_losses(command: str, *, needs_text: bool = False) -> dict[str, Habit
 
     def remedy(missing: str | None, arguments: Sequence[str]) -> str:
         texts = [text for flag, text in pairwise(arguments) if flag == "--on"]
+        arguments = [word if word in texts else run_of(word) or word for word in arguments]
+        if tokenizers := [word for word in arguments if word not in texts and names_tokenizer(word)]:
+            on = [*chain(*(("--on", text) for text in texts))]
+            return f"{shlex.join(['slmtok', 'diff', tokenizers[0], 'TOK', *on])}  # {tokenizers[0]} is a tokenizer"
         places = [word for word in arguments if word not in texts and (is_run(word) or kind_of_file(word) == LOSSES)]
         rest = [word for word in arguments if word not in places]
         if needs_text and not texts:

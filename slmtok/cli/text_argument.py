@@ -16,6 +16,7 @@ import click
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
     command_line,
+    notes_on_escapes,
     options_by_flag,
     positional_params,
     value_after,
@@ -154,7 +155,8 @@ def _is_folder(name: str) -> bool:
 
 
 def notes_on_text(text: str | None, *, is_written: bool = False) -> tuple[str, ...]:
-    """A warning about a text that names a file, or almost a public tokenizer, with the command that takes that.
+    """A warning about a text that names a file, or almost a public tokenizer, with the command that takes that, and
+    about one with an escape.
 
     is_written: whether the command has written its output, which the one of the warning replaces.
     """
@@ -177,7 +179,7 @@ def notes_on_text(text: str | None, *, is_written: bool = False) -> tuple[str, .
         fetch, name = hub_fetch(text)
         command = shlex.join([*line_with(text, name), *force])
         return (f"{text!r} is taken as text; with the tokenizer of that name: {fetch} && {command}",)
-    return ()
+    return notes_on_escapes("", text)
 
 
 def _named_path(text: str) -> str | None:

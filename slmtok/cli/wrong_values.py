@@ -49,7 +49,7 @@ _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 _POWER = re.compile(r"(2|10)(?:\^|\*\*)([1-9]|[1-3]\d)", re.ASCII)
 """A power such as `2^11`."""
 
-_NO_LIMIT = re.compile(r"none|null|no|off|false|never|unlimited|no.?limit|inf(?:inity)?|-1", re.IGNORECASE)
+NO_LIMIT = re.compile(r"none|null|no|off|false|never|unlimited|no.?limit|inf(?:inity)?|-1", re.IGNORECASE)
 """How other tools spell that a number has no limit."""
 
 _PAIR = re.compile(r"takes (\S+=\S+), not ")
@@ -111,7 +111,7 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
         return f"{name} {found[1]}" if found[2] else _for_instance(name, found[1], value, size)
     defaults = (getattr(param, "default", None), getattr(param, "show_default", None))
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
-    if default and _NO_LIMIT.fullmatch(value) and "0 is no limit" in str(getattr(param, "help", None)):
+    if default and NO_LIMIT.fullmatch(value) and "0 is no limit" in str(getattr(param, "help", None)):
         return f"{name} 0, which is no limit" + f"; without it {default}" * (default != "0")
     if default and name.startswith("--"):
         return f"{name} {default}, as without it" + (f"; at least {found[3]}" if found else "")

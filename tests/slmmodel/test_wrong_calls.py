@@ -496,6 +496,7 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("slmmodel.load('run').generate(IDS, 5, top_k=3)", "run.generate(ids[0], max_new_tokens=5, top_k=3)"),
         # More arguments than a call takes.
         ("app.load('run').score('a fox', ' ran')", "run.score('a fox')  # without ' ran'"),
+        ("slmmodel.load('run').score(IDS, 3)", "leave out 3"),
         ("app.load('run').score('a fox', text=' ran')", "give it once"),
         ("ShardDataset('data', seq_len=8).set_epoch(1, IDS)", "dataset.set_epoch(1)  # without argument 2"),
         ("ShardLoader('data', seq_len=8, batch_size=2).state_dict(3)", "loader.state_dict()  # without 3"),
@@ -597,9 +598,17 @@ def test_texts_in_place_of_ids_keep_the_stop(inside: Path) -> None:
     for name in ("stop_ids", "banned"):
         for value in (".", ["."]):
             fix = fix_of(lambda name=name, value=value: run.generate("a", **{name: value}), OptionError)  # type: ignore[misc]
-            assert fix == f"{name}=[tok.token_to_id('.')], with the tokenizer of the run"
+            end = "with the tokenizer of the run as tok; it gives None for a text that is no token: leave that out"
+            assert fix == f"{name}=[tok.token_to_id('.')], {end}"
     assert eval(fix.partition("=")[2].partition(", with")[0], names) == names["tok"].encode_list(".")
     assert fix_of(lambda: run.generate("a", banned=[None]), OptionError).startswith("banned=[ID]; tok.encode_list(")
+
+
+def test_a_score_says_what_it_is_where_a_reduction_is_asked_for(inside: Path) -> None:
+    fix = fix_of(lambda: app.load("run").score("a", reduction="sum"), WrongType)  # type: ignore[call-arg]
+    assert fix == "leave it out: a score is bits per byte; times the bytes of the text it is the sum in bits"
+    fix = fix_of(lambda: slmmodel.load("run").score([1, 2], reduction="sum"), WrongType)  # type: ignore[call-arg]
+    assert fix == "leave it out: a score has the nats of each id; its method sum() adds them"
 
 
 def test_options_of_other_libraries_for_sampling(inside: Path) -> None:

@@ -92,6 +92,19 @@ def test_a_finished_run_has_no_step_left(slm, here):
     assert "finished, step 4 of 4" in ran.out
 
 
+@pytest.mark.parametrize(
+    "given, fix",
+    {
+        "run --budget steps=+6": "slm resume run --budget steps=8 -o run-2",
+        "run --budget=tokens=+1K -o new": "slm resume run -o new --budget tokens=1032",
+        "run --step 2 --budget epochs=+1": "--budget epochs=N, the sum of what the run has and 1",
+    }.items(),
+    ids=lambda given: "",
+)
+def test_a_budget_that_adds_to_a_run_is_the_sum(slm, here, given, fix):
+    assert fix_of(slm("resume", *given.split(), code=2)) == fix
+
+
 def test_data_that_moved_are_named_by_an_option(slm, here, made):
     data = made / "data"
     shutil.move(here / "data", here / "kept")
@@ -253,8 +266,8 @@ PAIRS = {
     "chosen rejected": "--good chosen --bad rejected",
     "prompt chosen rejected": "--good chosen --bad rejected",
     "grammatical ungrammatical": "--good grammatical --bad ungrammatical",
-    "sentence1 sentence2": "--good sentence1 --bad sentence2, if sentence1 should be the likelier one",
-    "a b c": "--good FIELD for the sentence that should be likelier, --bad FIELD for the other one",
+    "sentence1 sentence2": "--good sentence1 --bad sentence2  # if sentence1 should be the likelier one",
+    "a b c": "--good FIELD --bad OTHER  # FIELD has the sentence that should be likelier",
     "a": "write two sentences in each line, or name another FILE",
 }
 
@@ -264,8 +277,16 @@ def test_fields_of_other_pairs(slm, here, fields):
     Path("p.jsonl").write_text(json.dumps({name: f"the fox {at}" for at, name in enumerate(fields.split())}))
     err = slm("pairs", "run", "p.jsonl", code=1).err
     assert f"  limit: fields: {', '.join(fields.split())}\n  fix:   {PAIRS[fields]}\n" in err
-    options = PAIRS[fields].partition(", if ")[0].split()
-    if len(options) == 4:
+    options = PAIRS[fields].partition("  # ")[0].split()
+    for name in ("a", "b"):
+        Path("blimp").mkdir(exist_ok=True)
+        shutil.copy("p.jsonl", f"blimp/{name}.jsonl")
+    fix = fix_of(slm("pairs", "run", "blimp", "--good=text", code=2))
+    if len(options) != 4:
+        assert fix == "cat blimp/*.jsonl | slm pairs run - --good=text"
+    else:
+        assert fix == f"cat blimp/*.jsonl | slm pairs run - {PAIRS[fields]}"
+    if len(options) == 4 and "FIELD" not in options:
         slm("pairs", "run", "p.jsonl", *options, code=0)
 
 

@@ -95,6 +95,13 @@ def test_a_run_among_losses_is_scored(slm, here) -> None:
     line = "slm eval run2 --losses run2.losses && slm compare a.losses run2.losses"
     assert slm("compare", "a.losses", "run2", code=2).err.endswith(f"  fix:   {line}\n")
     run_fix(line)
+    Path("held.txt").write_text("the tree saw a fox. ")
+    slm("eval", "run", "--on", "held.txt", "--losses", "held.losses", "-q", code=0)
+    Path("run2.losses").unlink()
+    line = "slm eval run2 --on TEXT --losses run2.losses && slm compare held.losses run2.losses"
+    err = slm("compare", "held.losses", "run2", code=2).err
+    assert err.endswith(f"  fix:   {line}  # TEXT stands for the text that held.losses is of\n")
+    run_fix(line.replace("TEXT", "held.txt"))
     once = "slm eval run --losses run.losses && slm compare run.losses OTHER.losses"
     assert slm("compare", "run", "run", code=2).err.endswith(f"  fix:   {once}\n")
     assert "'none.losses' does not exist" in slm("compare", "none.losses", "run2", code=1).err

@@ -251,6 +251,8 @@ def test_a_stop_string_with_a_backslash_is_quoted_as_typed(slm: Any, run: Path) 
     err = slm("sample", run, "-p", "the", "--max-new", 2, "--stop", r"\n", "--stop", r"it's\t", code=0).err
     assert r"--stop '\n' has a backslash and a letter; for the character" in " ".join(err.split())
     assert r"--stop $'\n' --stop $'it\'s\t'" in " ".join(err.split())
+    err = slm("sample", run, "-p", "the", "--choice", r"a\n", "--choice", "b", code=0).err
+    assert r"--choice 'a\n' has a backslash and a letter; for the character: --choice $'a\n'" in err
 
 
 @pytest.mark.parametrize("command", ["sample run --max-new 1 --prompt", "sample run --max-new 1", "logprobs run"])

@@ -132,11 +132,16 @@ def test_losses_that_are_not_written_yet_are_scored(slmtok, scored: Path) -> Non
         "slmtok align one/a.losses b-2.losses --on v.jsonl",
         "align run --on v.jsonl": "slm eval run --on v.jsonl --losses run.losses && "
         "slm eval RUN --on v.jsonl --losses b-2.losses && slmtok align run.losses b-2.losses --on v.jsonl",
+        "align run/metrics.jsonl --on v.jsonl": "slm eval run --on v.jsonl --losses run.losses && "
+        "slm eval RUN --on v.jsonl --losses b-2.losses && slmtok align run.losses b-2.losses --on v.jsonl",
+        "align one.json --on v.jsonl": "slmtok diff one.json TOK --on v.jsonl  # one.json is a tokenizer",
         "align v.jsonl --on v.jsonl": "slmtok align v.jsonl B --on v.jsonl",
     }.items(),
 )
 def test_a_forgotten_file_of_losses_is_named_or_written(slmtok, scored: Path, line: str, fix: str) -> None:
     _run(scored / "run")
+    (scored / "run/metrics.jsonl").touch()
+    package.train("v.jsonl", vocab_size=275, min_count=1).save("one.json")
     (scored / "one").mkdir()
     shutil.copy("a.losses", "one")
     ran = slmtok(*line.split())
@@ -164,6 +169,15 @@ def test_a_run_beside_losses_of_another_text_is_not_scored_in_vain(slmtok, score
     assert ran.err.endswith(
         "  fix:   slm eval run --on v.jsonl --losses run-2.losses && slmtok align run-2.losses a.losses --on v.jsonl\n"
     )
+
+
+def test_metrics_of_a_run_lead_to_its_losses(slmtok, scored: Path) -> None:
+    _run(scored / "run")
+    (scored / "run/metrics.jsonl").touch()
+    ran = slmtok("align", "run/metrics.jsonl", "a.losses", "--on", "v.jsonl")
+    assert ran.err.startswith("error: 'run/metrics.jsonl' is a file of a run of slm, not losses on a text\n")
+    line = "slm eval run --on v.jsonl --losses run.losses && slmtok align run.losses a.losses --on v.jsonl"
+    assert fix_of(ran) == line
 
 
 def test_losses_of_packed_data_are_aligned_on_it(slmtok, tmp_path: Path) -> None:

@@ -170,6 +170,14 @@ def test_numbers_behind_ids_are_decoded_by_another_command(slmtok, tok):
     assert slmtok("show", tok, "2026", "--ids").err == ""
 
 
+@pytest.mark.parametrize("command", ["show", "view -o page.html"])
+def test_a_text_with_a_backslash_is_quoted_as_typed(slmtok, tok, command):
+    name, *options = command.split()
+    note = r"note: 'To be\nor' has a backslash and a letter; for the character: $'To be\nor'"
+    assert note in slmtok(name, tok, r"To be\nor", *options).err
+    assert slmtok(name, tok, "To be\nor", *options, *["--force"] * (name == "view")).err.count("backslash") == 0
+
+
 def test_empty_text(slmtok, tok):
     assert slmtok("show", tok, "", "--json").json["result"]["tokenizers"][0]["pieces"] == []
     assert slmtok("show", tok, "").code == 0

@@ -445,7 +445,8 @@ def test_a_tokenizer_among_libraries(slmtok, beside) -> None:
 
 
 def test_runs_in_the_place_of_their_losses(slmtok, beside, monkeypatch) -> None:
-    monkeypatch.setattr("slmtok.cli.align.is_run", lambda path: path in ("r1", "r2"))
+    for module in ("align", "loss_files"):
+        monkeypatch.setattr(f"slmtok.cli.{module}.is_run", lambda path: path in ("r1", "r2"))
     assert _pasted(slmtok, "align r1 r2 --on a.txt") == (
         "slm eval r1 --on a.txt --losses r1.losses && slm eval r2 --on a.txt --losses r2.losses && "
         "slmtok align r1.losses r2.losses --on a.txt"

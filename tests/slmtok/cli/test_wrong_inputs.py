@@ -29,8 +29,9 @@ CASES = {
     "audit tok.json --on a.txt --metadata tok.json -o c.json": (2, "error: --metadata tok.json is a tokenizer file"),
     "audit tok.json --on empty.txt -o c.json": (1, "the corpus is empty: empty.txt has no byte of text"),
     "eval tok.json --on empty.txt": (1, "the corpus is empty: empty.txt has no byte of text"),
-    "eval tok.json --on a.txt --sizes 700": (2, "limit: 272 to 280\n  fix:   --sizes 272,280\n"),
-    "eval tok.json --on a.txt --sizes 4k": (2, "fix:   --sizes 272,280\n"),
+    "eval tok.json --on a.txt --sizes 700": (2, "limit: 272 to 280\n  fix:   --sizes 280\n"),
+    "eval tok.json --on a.txt --sizes 4k": (2, "fix:   --sizes 272\n"),
+    "eval tok.json --on a.txt --sizes 256,275": (2, "fix:   --sizes 272,275\n"),
     "prune tok.json --ids a.txt -o x": (
         1,
         "fix:   name a file with one id a line; slmtok vocab tok.json lists the ids",
