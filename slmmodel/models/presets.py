@@ -150,7 +150,7 @@ def _refuse_configuration(name: str) -> None:
     """Raises `UnknownName` for a run or a file of settings in the place of a preset, with the preset in its comment."""
     is_run = os.path.isdir(name)  # noqa: PTH112  (false for names that no system takes)
     path = Path(name, "config.yaml") if is_run else Path(name)
-    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+    if path.suffix not in (".yaml", ".yml") or not os.path.isfile(path):  # noqa: PTH113
         return
     recorded = ""
     with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
