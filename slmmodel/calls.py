@@ -74,9 +74,6 @@ FOREIGN_OPTIONS = {
         ("stop", "stop_sequences", "stop_strings"),
         ("max_new_tokens", "stop_ids=(2,) ends at an id; to end at a text, cut the new one: text.partition(%r)[0]"),
     ),
-    **dict.fromkeys(
-        ("val", "val_data", "validation_data", "eval_dataset", "eval_data"), ("settings", "settings={'data.val': %r}")
-    ),
     "steps": ("budget", "budget='steps=%s'"),
     "attention_mask": ("document_ids", "document_ids=..., the number of each id's document, and -1 for padding"),
     **dict.fromkeys(
@@ -452,6 +449,7 @@ def _unknown_options(
         error.settings = settings if isinstance(settings, Mapping) else {}
         if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
             error.fact, error.fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
+        error.fix = _beside_ours(option, error, keywords, named, lengths)
         beside = [each for each in _SETTINGS if keywords.get(each) is not None]
         if option in _CONFIG_FILES and beside and "settings" in named and not isinstance(value, Mapping):
             pronoun = "it" if len(beside) == 1 else "them"
@@ -468,6 +466,20 @@ def _unknown_options(
     if read or len(fixes) > 1:
         first.fix = "; ".join(f"for {option} {fix}" if len(fixes) > 1 else f"{fix}" for option, fix in fixes.items())
     return first
+
+
+def _beside_ours(
+    option: str, error: WrongType, keywords: Mapping[str, object], named: Sequence[str], presets: Collection[str]
+) -> Fix | None:
+    """The fix of an option of another library; beside ours of that meaning, which has a value, to leave one out."""
+    fix, ours = error.parts["fix"], FOREIGN_OPTIONS.get(option, ("", ""))[0]
+    given = keywords.get(ours)
+    if ours not in named or given is None or not isinstance(fix, str) or not fix.startswith(f"{ours}="):
+        return fix
+    kept = f"leave out {option}, since {ours}={_as_argument(ours, given)} is given"
+    if ours == "preset" and keywords[option] not in presets:
+        return f"{kept}; settings={{'model.arch': NAME}} changes the architecture of a preset"
+    return kept if given == keywords[option] or fix == f"{ours}={given!r}" else f"{kept}, or write {fix} in its place"
 
 
 _SEQ_LEN = "model.seq_len"
@@ -613,8 +625,8 @@ def _of_run(call: str, option: str, value: object, is_of_app: bool, is_of_model:
 
 
 def _filled(fix: str, value: object, name: str) -> str:
-    """A fix with its value; one whose repr is no Python that makes it is the variable `name`."""
-    is_object = "%r" in fix and value is not None and not is_literal(value)
+    """A fix with its value; one whose repr is long, or no Python that makes it, is the variable `name`."""
+    is_object = "%r" in fix and value is not None and (not is_literal(value) or len(repr(value)) > _MAX_SHOWN_WHOLE)
     return fix.replace("%r", "%s") % name if is_object else fix % (value,)
 
 
@@ -675,7 +687,8 @@ def unknown_option(
         if ours == "settings" and isinstance(value, Mapping):
             instead = f"settings={value!r}"
     else:
-        text = repr(value) if isinstance(value, str | int | float | list | tuple | dict | None) else "..."
+        is_shown = isinstance(value, str | int | float | list | tuple | dict | None)
+        text = repr(value) if is_shown and len(repr(value)) <= _MAX_SHOWN_WHOLE else "..."
         instead = f"{meant}={text}" if meant else "leave it out"
         # A run of `slmmodel.app`, which takes a tokenizer or text, has the run of ids inside.
         is_of_app = bool({"tokenizer", "prompt", "text"} & {*known})

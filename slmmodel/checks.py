@@ -213,13 +213,14 @@ _NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")
 
 COLUMNS = ("input_ids", "labels", "attention_mask", "token_type_ids")
 """Names of the tensors of a batch, which iterating over one gives."""
+_OF_BATCH = "a batch is a dict of tensors by name; for batch in loader: x, y = batch.values()"
 
 
 def refuse_column(ids: object, call: str) -> None:
     """Raises `WrongType` for the name of a column of a batch, and for a batch itself; `call` takes the ids in `{}`."""
     if isinstance(ids, str) and ids in COLUMNS:
         fact = f"{ids!r} is the name of a column of a batch, not its ids"
-        raise WrongType(fact, limit="a batch is a dict of tensors by name", fix=call.format("batch['input_ids']"))
+        raise WrongType(fact, limit=_OF_BATCH, fix=call.format("batch['input_ids']"))
     if isinstance(ids, Mapping) and "input_ids" in ids:
         raise WrongType(f"ids are a {type(ids).__name__} of columns", fix=call.format("batch['input_ids']"))
 

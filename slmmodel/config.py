@@ -28,14 +28,18 @@ from slmmodel.config_values import (
     AutoCount,
     Beta,
     Count,
+    DecayShape,
     Device,
     Factor,
+    OptimizerName,
     OptionalNumber,
     PositiveCount,
+    ScheduleKind,
     Section,
     StepsOrShare,
     as_given,
     as_list,
+    check_vocab_sizes,
     check_warmup,
     first_of_unknown,
     fit_batch,
@@ -89,7 +93,7 @@ USUAL_LR = 1.0
 class ScheduleConfig(Section):
     """Learning-rate schedule."""
 
-    kind: str = option("wsd", "wsd, cosine, linear or const.")
+    kind: ScheduleKind = option("wsd", "wsd, cosine, linear or const.")
     warmup: StepsOrShare = option(
         None,
         "Below 1 a share of the run, else steps. Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps.",
@@ -98,7 +102,7 @@ class ScheduleConfig(Section):
         None, "Below 1 a share of the run, else steps. Default: 20 %; 40 % of runs under 2000 steps."
     )
     final: Factor = option(0.0, "Factor of the learning rate that the step after the last would have.")
-    shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
+    shape: DecayShape = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
 
 
 class OptimConfig(Section):
@@ -108,7 +112,7 @@ class OptimConfig(Section):
     are for the other options, and for use without a preset.
     """
 
-    name: str = option("adamw", "adamw or muon.")
+    name: OptimizerName = option("adamw", "adamw or muon.")
     lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0, le=1e30)
     betas: Annotated[tuple[Beta, Beta], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Factor = option(1e-8, "Of AdamW.")
@@ -655,17 +659,7 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
         common = {"n_layers", "d_model", "n_heads", "hidden_size"} & known.keys()
         shape = {name: size for name, size in sizes.items() if name in common}
     vocab_sizes = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
-    for name, size in vocab_sizes.items():
-        if options.get(name, size) != size:
-            differing = [Argument(f"model.{each}", vocab_sizes[each]) for each in vocab_sizes if each in options]
-            # A file may belong to a run, whose files must not be edited.
-            fix: Fix = tuple(part for each in differing for part in (each, " "))[:-1]
-            raise InvalidConfig(
-                f"model.{name} is {options[name]}, the vocabulary of the data has {size}",
-                where=settings[name].where,
-                fix=fix if ", line " in settings[name].where else f"remove model.{name}",
-                option=f"model.{name}",
-            )
+    check_vocab_sizes({name: settings[name] for name in vocab_sizes if name in settings}, vocab_sizes)
     table = {"seq_len": base.seq_len, "arch": arch, **shape, **options, **vocab_sizes}
     try:
         return config_from_dict(table)
@@ -678,9 +672,9 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
 def check_without_data(settings: Settings, reading: Iterable[str] = ()) -> dict[str, Any]:
     """The sections `data`, `optim` and `run` as `validate` gives them, before there are data.
 
-    Raises what `validate` raises, and `InvalidConfig` for settings of `model` that fit no preset which a run may take.
-    The sizes of the vocabulary are those of the data, and are compared with them later. `reading`: the settings
-    `data.read.*` that the caller takes, for the errors.
+    Raises what `validate` raises, and `InvalidConfig` for settings that fit no preset of a run. The sizes of
+    the vocabulary are those of the data, and are compared with them later. `reading`: the settings `data.read.*` that
+    the caller takes, for the errors.
     """
     check_names(settings, [_PRESET, *model_options(settings), *OPTIONS, *reading])
     sections, others = _sections_of(settings)
@@ -690,20 +684,18 @@ def check_without_data(settings: Settings, reading: Iterable[str] = ()) -> dict[
         check_warmup(int(warmup), steps)
     own = {name: setting for name, setting in sections.items() if name not in ("n_vocab", "padded_vocab")}
     defaults = [name for names in DEFAULT_PRESETS.values() for name in names.values()]
-    fault: InvalidConfig | None = None
-    for name in [str(own["preset"].value)] if "preset" in own else dict.fromkeys(defaults) if own else ():
+    # Without data, a run may continue, whose sequences are not those of a preset.
+    is_new = "data.train" in settings or not {"preset", "seq_len"}.isdisjoint(own)
+    run, fault = others.get("run", {}) if is_new else {}, None
+    for name in [str(own["preset"].value)] if "preset" in own else dict.fromkeys(defaults):
         base = preset(name)
         try:
-            seq_len = _resolve_model(own, base, base.config()).seq_len
+            _resolve_run(run, base, _resolve_model(own, base, base.config()).seq_len, 1)
         except InvalidConfig as error:
             fault = fault or error
         else:
-            if own.keys() & {"preset", "seq_len"}:
-                _resolve_run(others.get("run", {}), base, seq_len, 1)
             return others
-    if fault is not None:
-        raise fault
-    return others
+    raise cast("InvalidConfig", fault)
 
 
 def _meant_batch(tokens: int, batch_size: int, seq_len: int) -> Fix:

@@ -24,6 +24,7 @@ from slmmodel.errors import (
     SlmmodelError,
     first_unknown,
     suggestion,
+    unknown_name,
     unwritten,
 )
 from slmmodel.foreign_names import (
@@ -51,6 +52,15 @@ def _parsed(parse: Callable[[str], Any], expected: str) -> BeforeValidator:
         return number
 
     return BeforeValidator(read)
+
+
+def _one_of(option: str, names: Collection[str]) -> AfterValidator:
+    def read(name: str) -> str:
+        if name not in names:
+            raise unknown_name(option, name, names, Argument(option), option=option)
+        return name
+
+    return AfterValidator(read)
 
 
 def share_of_percent(value: object, limit: str) -> float | None:
@@ -205,6 +215,13 @@ StepsOrShare = Annotated[OptionalNumber, AfterValidator(_steps_or_share)]
 """A share of a run, or from 1 on steps."""
 Device = Annotated[str, BeforeValidator(lambda value: _device(str(value)))]
 Text = Annotated[str, BeforeValidator(_text)]
+OPTIMIZER_NAMES = ("adamw", "muon")
+SCHEDULE_KINDS = ("wsd", "cosine", "linear", "const")
+"""wsd: warm-up, constant, decay; cosine and linear: the decay begins where the warm-up ends; const: no decay."""
+DECAY_SHAPES = ("linear", "1-sqrt", "cosine")
+OptimizerName = Annotated[str, _one_of("optim.name", OPTIMIZER_NAMES)]
+ScheduleKind = Annotated[str, _one_of("optim.schedule.kind", SCHEDULE_KINDS)]
+DecayShape = Annotated[str, _one_of("optim.schedule.shape", DECAY_SHAPES)]
 
 
 def option(default: Any, help: str, *, affects_weights: bool = True, **attributes: Any) -> Any:
@@ -220,6 +237,24 @@ class Section(BaseModel):
     """Base of the sections of a configuration."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def check_vocab_sizes(given: Mapping[str, Any], of_data: Mapping[str, int]) -> None:
+    """Raises `InvalidConfig` for a setting of the vocabulary, by its name in `model`, that is not the size in data."""
+    for name, setting in given.items():
+        value, size = parse_word(setting.value), of_data[name]
+        if value == size:
+            continue
+        differing = [Argument(f"model.{each}", of_data[each]) for each in given]
+        # A file may belong to a run, whose files must not be edited.
+        is_in_file = ", line " in setting.where
+        fix: Fix = tuple(part for each in differing for part in (each, " "))[:-1]
+        raise InvalidConfig(
+            f"model.{name} is {value}, the vocabulary of the data has {size}",
+            where=setting.where,
+            fix=fix if is_in_file else f"remove model.{name}",
+            option=f"model.{name}",
+        )
 
 
 def check_warmup(warmup: int, steps: int) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 _NO_VALUE: Any = object()
+_MAX_FACT_CHARS, _MAX_PART_CHARS, _MAX_FIX_CHARS = 600, 4000, 16_000
+"""Characters of a fact, of another part of a message, and of a remedy, which is pasted; longer ones are cut."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,16 @@ def python_naming(argument: Argument) -> str:
     """An argument as in Python: `force=True`, `settings={'run.seed': 0}`, or its name without a value."""
     if not argument.has_value:
         return argument.name
-    if "." in argument.name:
-        return f"settings={{{argument.name!r}: {argument.value!r}}}"
-    return f"{argument.name}={argument.value!r}"
+    shown = _shown(argument.value, argument.name)
+    return f"settings={{{argument.name!r}: {shown}}}" if "." in argument.name else f"{argument.name}={shown}"
+
+
+def _shown(value: object, name: str) -> str:
+    """The `repr` of a value; the last part of its name in capitals stands for a long one, also in a mapping."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_shown(each, str(key))}' for key, each in value.items())}}}"
+    text = repr(value)
+    return text if len(text) <= _MAX_PART_CHARS else name.rpartition(".")[2].upper()
 
 
 def left_out(names: Iterable[str]) -> str:
@@ -100,9 +109,9 @@ class SlmmodelError(Exception):
 
     def _fix_as(self, naming: Naming) -> str | None:
         if not isinstance(self._fix, tuple):
-            return self._fix
+            return self._fix and _shortened(self._fix, _MAX_FIX_CHARS)
         fix = self._with_settings(tuple(map(self._in_place, self._fix))) if naming is python_naming else self._fix
-        return "".join(part if isinstance(part, str) else naming(part) for part in fix)
+        return _shortened("".join(part if isinstance(part, str) else naming(part) for part in fix), _MAX_FIX_CHARS)
 
     def _in_place(self, part: str | Argument) -> str | Argument:
         """The call with another value of an argument that was given by position; other parts as they are."""
@@ -151,7 +160,8 @@ class SlmmodelError(Exception):
 
     def render(self, naming: Naming = python_naming) -> str:
         """The message, its arguments written by `naming`."""
-        parts = (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self._fix_as(naming)))
+        where, limit = (part and _shortened(part, _MAX_PART_CHARS) for part in (self.where, self.limit))
+        parts = (("where: ", where), ("limit: ", limit), ("fix:   ", self._fix_as(naming)))
         if "\nOriginal Traceback" in self.fact:
             # Of a worker of torch's DataLoader, whose message is this error with its traceback.
             return self.fact
@@ -160,14 +170,11 @@ class SlmmodelError(Exception):
         return "\n".join(line.replace("\n", "\\n") for line in lines)
 
 
-_MAX_FACT_CHARS = 600
-
-
-def _shortened(fact: str) -> str:
-    """A fact without the middle of a long value, which, quoted whole, would hide what the message says."""
-    if len(fact) <= _MAX_FACT_CHARS:
-        return fact
-    return f"{fact[: _MAX_FACT_CHARS // 2]} [… {len(fact):,} characters …] {fact[-_MAX_FACT_CHARS // 4 :]}"
+def _shortened(text: str, most: int = _MAX_FACT_CHARS) -> str:
+    """A part without the middle of a long value, which, quoted whole, would hide what the message says."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]} [… {len(text):,} characters …] {text[-most // 4 :]}"
 
 
 def _listed(parts: Iterable[str | Argument]) -> list[str | Argument]:

@@ -57,6 +57,7 @@ FOREIGN_SETTINGS = {
         BATCH_TOKENS,
     ),
     **dict.fromkeys(("device_batch_size", "micro_batch_size"), "run.micro_batch"),
+    **dict.fromkeys(("val_data", "validation_data", "eval_dataset", "eval_data"), "data.val"),
     **dict.fromkeys(("dtype", "torch_dtype", "mixed_precision", "precision"), "run.precision"),
     **dict.fromkeys(("eval_interval", "eval_steps", "val_interval"), "run.eval_every"),
     **dict.fromkeys(("save_interval", "save_steps", "ckpt_interval", "checkpoint_every"), "run.save_every"),

@@ -47,7 +47,7 @@ def listed(text: str, *, k: int = 1000) -> str:
         return ",".join(text.replace(",", " ").split())
     low, high = (int(found[at]) * (k if found[at + 1] else 1) for at in (1, 3))
     numbers = [low << power for power in range(high.bit_length()) if 0 < low << power < high] or [low, high // 2]
-    return ",".join(f"{number}{'%' * ('%' in text)}" for number in [*numbers, high])
+    return ",".join(f"{number}{'%' * ('%' in text)}" for number in dict.fromkeys([*numbers, high]))
 
 
 def counted(number: int, word: str) -> str:

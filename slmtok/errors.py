@@ -24,6 +24,8 @@ _SHORT_CHARS = 4
 """Characters of a name in which a pair of exchanged letters is no near match."""
 MAX_MISSPELT_CHARS = 200
 """Characters of a name that is compared with others: the time is their product."""
+_MAX_FACT_CHARS, _MAX_PART_CHARS, _MAX_FIX_CHARS = 600, 4000, 16_000
+"""Characters of a fact, of another part of a message, and of a remedy, which is pasted; longer ones are cut."""
 _MIN_BEGINNING = 4
 """Characters of a name that is completed in a suggestion."""
 
@@ -59,8 +61,14 @@ def value_text(value: object) -> str:
 
 
 def python_naming(setting: Setting) -> str:
-    """A setting as a Python keyword argument: `vocab_size=300`, or `vocab_size` without a value."""
-    return f"{setting.name}={value_text(setting.value)}" if setting.has_value else setting.name
+    """A setting as a Python keyword argument: `vocab_size=300`, or `vocab_size` without a value.
+
+    Capitals stand for a long value: `exclude=EXCLUDE`.
+    """
+    if not setting.has_value:
+        return setting.name
+    text = value_text(setting.value)
+    return f"{setting.name}={text if len(text) <= _MAX_PART_CHARS else setting.name.rpartition('.')[2].upper()}"
 
 
 def render(message: Message, naming: Naming = python_naming) -> str:
@@ -95,10 +103,6 @@ class _Part:
 
     def __set__(self, error: SlmtokError, message: Message | None) -> None:
         error.parts[self._name] = message
-
-
-_MAX_FACT_CHARS, _MAX_PART_CHARS = 600, 4000
-"""Characters of a fact, and of another part of a message; a remedy, which is pasted, is shown whole."""
 
 
 class SlmtokError(Exception):
@@ -136,8 +140,9 @@ class SlmtokError(Exception):
         if message is None:
             return None
         text = render(message, naming)
-        most = _MAX_FACT_CHARS if name == "fact" and not self._fact_has_lines else _MAX_PART_CHARS
-        if len(text) <= most or name == "fix":
+        has_long_fact = name != "fact" or self._fact_has_lines
+        most = _MAX_FIX_CHARS if name == "fix" else _MAX_PART_CHARS if has_long_fact else _MAX_FACT_CHARS
+        if len(text) <= most:
             return text
         # A long value, quoted whole, would hide what the message says.
         return f"{text[: most // 2]} [… {len(text):,} characters …] {text[-most // 4 :]}"

@@ -411,7 +411,7 @@ class Tokenizer(metaclass=_NamesConstructors):
             from slmtok.tensors import convert
 
             return convert(ids, dtype, return_tensors, self.n_vocab)
-        if not (bos or eos or allow_special):
+        if bos is False and eos is False and not allow_special:
             try:
                 return self._encoder.encode(x)
             except TypeError:
@@ -438,7 +438,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         if more or unknown:
             named = {"bos": bos, "eos": eos, "allow_special": allow_special}
             raise _wrong_call(self.encode_list, (x, *more), named, unknown)
-        if bos or eos or allow_special:
+        if bos is not False or eos is not False or allow_special:
             ids: list[int] = self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
             return ids
         try:

@@ -35,7 +35,7 @@ from slmmodel.errors import (
 )
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
-from slmmodel.run_entries import EVALUATIONS
+from slmmodel.run_entries import EVALUATIONS, VOCAB
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, notes_on_escapes, tokenizer_beside
@@ -62,6 +62,7 @@ from slmtok.files import free_name
 
 if TYPE_CHECKING:
     from slmmodel.cli.text_source import Corpus
+    from slmmodel.config import Settings
     from slmmodel.data.opening import RunData
     from slmmodel.data.source import TokenSource
     from slmmodel.models.protocol import Model
@@ -591,6 +592,21 @@ def open_validation(val: str, vocab: VocabMeta, text: Text, read: ReadOptions) -
         if is_text(val) and Path(val).is_file():
             next(documents([val], read), None)
     return opened
+
+
+def check_vocab_of(data: str | None, opened: RunData | None, given: Settings) -> None:
+    """Raises `InvalidConfig` for a size of the vocabulary that is not that of the data, before torch is imported.
+
+    opened: None for packed data, whose vocabulary stands beside them.
+    """
+    from slmmodel.config_values import check_vocab_sizes
+    from slmmodel.vocab import VocabMeta
+
+    sizes = {name: given[f"model.{name}"] for name in ("n_vocab", "padded_vocab") if f"model.{name}" in given}
+    path = Path(str(data), VOCAB)
+    if sizes and (opened is not None or path.is_file()):
+        vocab = VocabMeta.load(path) if opened is None else opened.vocab
+        check_vocab_sizes(sizes, {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab})
 
 
 def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptions) -> RunData | None:

@@ -264,6 +264,8 @@ class KeptSetting(NamedTuple):
 
 def kept_setting(run: RunFolder, text: str) -> KeptSetting | None:
     """What `NAME=VALUE` would change of a run that no branch changes: its model, data or optimizer; else None."""
+    from slmmodel.config_values import OPTIMIZER_NAMES
+
     name, value = (part.strip() for part in text.partition("=")[::2])
     optimizer = str(run.config["optim"]["name"])
     if name.startswith("model."):
@@ -272,16 +274,10 @@ def kept_setting(run: RunFolder, text: str) -> KeptSetting | None:
     if name.startswith("data."):
         limit = "settings of optim and run; --data says where the data of the run are now"
         return KeptSetting("data of a run, and how they are read, do", limit)
-    if name == "optim.name" and value != optimizer and _is_optimizer(value):
+    if name == "optim.name" and value != optimizer and value in OPTIMIZER_NAMES:
         limit = f"its checkpoints hold the state of {optimizer}, whose other settings may change"
         return KeptSetting("optimizer of a run does", limit)
     return None
-
-
-def _is_optimizer(name: str) -> bool:
-    from slmmodel.optim import OPTIMIZERS
-
-    return name in OPTIMIZERS
 
 
 def trained_anew(run: RunFolder, words: Sequence[str]) -> str | None:

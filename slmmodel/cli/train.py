@@ -21,6 +21,7 @@ from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.open_by_path import (
     check_text,
+    check_vocab_of,
     is_text_for_tokenizer,
     note_of_command,
     open_if_text,
@@ -152,6 +153,7 @@ def train(
         if not folder.exists() and not folder.is_version_1():
             folder.refuse_other_content()
         opened = open_unless_packed(given, data, tokenizer, read)
+        check_vocab_of(data, opened, given)
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
             with _naming_data_of_run(folder, data):

@@ -7,13 +7,17 @@ Learning rates are starting points, taken from published recipes and scaled with
 from __future__ import annotations
 
 import math
+import os
 import re
+import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from slmmodel.errors import Argument, unknown_name
+from slmmodel.errors import Argument, Fix, UnknownName, unknown_name
 from slmmodel.foreign_names import FOREIGN_PRESETS
 from slmmodel.indexing import explains_indexing
 from slmmodel.models import MODELS, Arch, ModelConfig, config_from_dict, count
@@ -130,13 +134,32 @@ _SIZE = re.compile(r"(?<![a-z0-9.])[a-z]*?(\d+(?:\.\d+)?)([mb])(?![a-z0-9])")
 """Parameters in the name of a model: `160m`, `7b`, `1.1b`."""
 _GENERAL = ("tiny-", "stories-15m", "base-", "gpt2-124m")
 """First letters of the presets that stand for a size."""
+_MAX_COMMENT_CHARS = 200
+"""Of the first line of a file of settings, which names its preset."""
 
 
 def preset(name: str, fix: str | Argument = Argument("preset")) -> Preset:  # noqa: B008  (a frozen value)
     """The preset of that name. Raises `UnknownName` with the nearest one; `fix` as in `unknown_name`."""
     if name not in PRESETS:
+        _refuse_configuration(name)
         raise unknown_name("preset", name, PRESETS, fix, nearest=nearest_in_size(name), option="model.preset")
     return PRESETS[name]
+
+
+def _refuse_configuration(name: str) -> None:
+    """Raises `UnknownName` for a run or a file of settings in the place of a preset, with the preset in its comment."""
+    is_run = os.path.isdir(name)  # noqa: PTH112  (false for names that no system takes)
+    path = Path(name, "config.yaml") if is_run else Path(name)
+    if path.suffix not in (".yaml", ".yml") or not os.path.isfile(path):  # noqa: PTH113
+        return
+    recorded = ""
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        recorded = file.readline(_MAX_COMMENT_CHARS).strip().removeprefix("# preset: ")
+    fix: Fix = f"slm train --config {shlex.quote(str(path))} -o NEW trains with its settings"
+    if recorded in PRESETS:
+        fix = (Argument("preset", recorded), f", which {'the run' if is_run else 'the file'} has; or {fix}")
+    what = "a run" if is_run else "a file of settings"
+    raise UnknownName(f"{name!r} is {what}, not a preset", fix=fix, name=name, option="model.preset")
 
 
 def archs_named(preset: str | None, arch: str | None) -> list[Arch]:

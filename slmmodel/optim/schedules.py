@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from slmmodel.config import ScheduleConfig
 from slmmodel.config_values import check_warmup
-from slmmodel.errors import Argument, unknown_name
 
 SHAPES: dict[str, Callable[[float], float]] = {
     "linear": lambda x: x,
@@ -20,8 +19,6 @@ SHAPES: dict[str, Callable[[float], float]] = {
     "cosine": lambda x: (1 - math.cos(math.pi * x)) / 2,
 }
 """The decay: x falls from 1 to 0, and the factor from 1 to 0."""
-KINDS = ("wsd", "cosine", "linear", "const")
-"""wsd: warm-up, constant, decay; cosine and linear: the decay begins where the warm-up ends; const: no decay."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +42,11 @@ class Schedule:
         return warmup * (self.final + (1 - self.final) * SHAPES[self.shape](left))
 
 
-def check(config: ScheduleConfig) -> None:
-    """Raises `UnknownName` for an unknown kind or shape."""
-    for option, name, known in (("kind", config.kind, KINDS), ("shape", config.shape, SHAPES)):
-        if name not in known:
-            option = f"optim.schedule.{option}"
-            raise unknown_name(option, name, known, Argument(option), option=option)
-
-
 def resolve(config: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
     """The schedule of a run of `steps`, and a warning where the decay was shortened to fit.
 
-    Raises what `check` raises, and `OptionError` where the warm-up takes the whole run.
+    Raises `OptionError` where the warm-up takes the whole run.
     """
-    check(config)
     short = steps < 2000
     warmup = _steps(config.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
     check_warmup(warmup, steps)

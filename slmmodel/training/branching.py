@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slmmodel import checkpoint, optim, run_entries
+from slmmodel import checkpoint, run_entries
 from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
@@ -129,7 +129,6 @@ def _write(parent: RunFolder, run: RunFolder, plan: _Plan) -> None:
 
 def _check_state(parent: RunFolder, config: RunConfig, changes: Settings) -> None:
     """Raises `InvalidConfig` for a setting with which what a checkpoint holds cannot be loaded, and `UnknownName`."""
-    optim.check(config.optim)
     before = RunConfig.model_validate(parent.config)
     now, recorded = config.run, before.run
     types = "fp64" if recorded.precision == "fp64" else "auto, fp32, bf16 and fp16"

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from slmmodel import checkpoint, optim, run_entries
+from slmmodel import checkpoint, run_entries
 from slmmodel import config as configs
 from slmmodel.budget import Budget, notes_on_rounding
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_utf8
-from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of
+from slmmodel.config import RunConfig, Settings, resolve, settings_of
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.block_cache import CachedStream
 from slmmodel.data.opening import StageData
@@ -91,7 +91,6 @@ def check_settings(settings: Settings) -> None:
     """Raises `InvalidConfig`, `UnknownName` for settings that no data make right."""
     with configs.add_origin_to_errors(settings):
         sections = configs.check_without_data(settings)
-        optim.check(OptimConfig(**sections.get("optim", {})))
         strategy_of(sections.get("data", {}).get("pack", DataConfig().pack))
 
 
@@ -378,7 +377,6 @@ def configure(
         notes += [f"{name} has no effect: it acts only with {_ACTS_WITH[name][0]}" for name in idle]
         notes += _notes_on_state(config)
     check_trackers(config.run.track)
-    optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
         notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
     if config.run.precision == "fp16" and device.type == "cpu":

@@ -204,7 +204,12 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
             fix="leave one of them out, or --allow-duplicate to count its documents again",
             option="allow_duplicate",
         )
-    merged = merge_counts(found, output, min_count=min_count, allow_duplicate=allow_duplicate, force=force)
+    try:
+        merged = merge_counts(found, output, min_count=min_count, allow_duplicate=allow_duplicate, force=force)
+    except OptionError as error:
+        if error.fields.get("option") == "allow_duplicate":
+            error.fix = _without_duplicates(found, files)
+        raise
     seconds = time.perf_counter() - begun
     warnings: tuple[str, ...] = () if merged.head.min_count > 1 else (reports.PRIVACY_NOTE,)
     if shared.shared:
@@ -312,6 +317,22 @@ def _refuse_digests(names: Sequence[str]) -> None:
         fix=shlex.join(["slmtok", "merge", *others, *options]),
         option="files",
     )
+
+
+def _without_duplicates(found: Sequence[str], names: Sequence[str]) -> str:
+    """The command with one of the files of each digest, in the place of all that folders and globs stand for."""
+    from slmtok.training.counts import open_counts
+
+    seen, kept = set[str](), list[str]()
+    for file in found:
+        opened = open_counts(file)
+        leaves = {*opened.layout.leaves, *filter(None, (opened.head.corpus_digest,))}
+        if opened.empty or seen.isdisjoint(leaves):
+            kept.append(file)
+        seen |= leaves
+    options = [word for word in arguments_of_command() if word not in names]
+    words = shlex.join(["slmtok", "merge", *(kept if len(kept) <= _MAX_SHOWN_PARTS else ["PARTS"]), *options])
+    return f"{words}, or --allow-duplicate to count it each time"
 
 
 def _refuse_repeated(files: Sequence[str]) -> None:

@@ -113,10 +113,11 @@ def parse_integer(text: str) -> int:
 
             power = 1 if found[2] in "kK" else 2
             # Of `1.1k` only the first is a whole number.
-            products = (Fraction(found[1]) * unit**power for unit in ((1024,) if found[3] else (1000, 1024)))
+            products = [Fraction(found[1]) * unit**power for unit in ((1024,) if found[3] else (1000, 1024))]
             numbers = [int(number) for number in products if number.denominator == 1]
             if numbers:
                 raise AmbiguousError(f"{fact}; {' or '.join(map(str, numbers))}?", numbers)
+            raise AmbiguousError(f"{fact}, which is {float(products[0])}", [int(products[0])])
         if has_unit and parse_size(text) is not None:
             fact += ", which is a size in bytes"
         raise ValueError(fact)

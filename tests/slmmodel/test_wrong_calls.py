@@ -285,6 +285,7 @@ def test_the_name_of_a_column_is_no_tensor(inside: Path) -> None:
     x, _ = item
     with pytest.raises(WrongType, match=named) as caught:
         run.model(x)
+    assert str(caught.value.limit).endswith("; for batch in loader: x, y = batch.values()")
     many, _, one = str(caught.value.fix).partition(", or ")
     expected = run.model(batch["input_ids"]).logits
     assert torch.equal(run.model(eval(many, {"batch": batch})).logits, expected)
@@ -520,6 +521,24 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("app.train('data', settings=ForeignConfig())", "settings={'n_layer': 2, 'n_embd': 64}"),
         ("app.train('data', settings=PlainConfig())", "settings={'n_layer': 2, 'n_embd': 64}"),
         ("app.train('data', settings=PlainConfig)", "settings={'n_layer': 2, 'n_embd': 64}"),
+        (
+            "slmmodel.train('data', preset='cpu-demo', model='gpt2')",
+            "leave out model, since preset='cpu-demo' is given; ",
+        ),
+        (
+            "slmmodel.train('data', preset='cpu-demo', model='tiny-3m')",
+            "leave out model, since preset='cpu-demo' is given, or write preset='tiny-3m' in its place",
+        ),
+        (
+            "slmmodel.train('data', budget='steps=4', max_steps=4)",
+            "leave out max_steps, since budget='steps=4' is given",
+        ),
+        (
+            "slmmodel.train('data', settings={'run.seed': 1}, val_data='other')",
+            "settings={'run.seed': 1, 'data.val': 'other'}",
+        ),
+        ("slmmodel.train('data', model='x' * 10**6)", "preset=model"),
+        ("slmmodel.train('data', lr='x' * 10**6)", "settings={'optim.lr': LR}"),
         ("app.train('data', settings=[1])", "settings={NAME: VALUE}; slm config in a shell lists the names"),
         ("app.train('text.txt', tokenizer=tok, reading='\\n\\n')", "reading={'separator': '\\n\\n'}"),
         ("app.train('text.txt', tokenizer=tok, reading=3)", "reading={NAME: VALUE}, options by their names"),

@@ -58,6 +58,14 @@ def test_a_value_of_megabytes_is_cut_and_a_fix_is_not() -> None:
     assert len(error.fact) < 4000
 
 
+def test_a_fix_has_a_name_in_the_place_of_a_value_of_megabytes() -> None:
+    text = "x" * 3_000_000
+    with pytest.raises(errors.UnknownOption) as caught:
+        slmtok.train(slmtok.Texts(["a cat"]), vocab_size=300, required=[text])  # type: ignore[call-overload]
+    assert caught.value.fix == "require=REQUIRE" and len(str(caught.value)) < 2000
+    assert "[… 3,000,000 characters …]" in str(errors.OptionError("a text", fix=text))
+
+
 def test_a_long_value_leaves_the_sentence_of_a_fact_in_sight() -> None:
     text = "the cat sat on the mat " * 50
     for options in ({"vocab_size": text}, {"vocab_size": 300, "scheme": text}):

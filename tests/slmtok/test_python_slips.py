@@ -497,3 +497,12 @@ def test_a_key_that_is_named_needs_records(tok, tmp_path, monkeypatch, call) -> 
     (tmp_path / "a.jsonl").write_text('{"text": "to be or not to be, that is the question"}\n')
     of_records = f"slmtok.{call}, text_key='text')".replace("a.txt", "a.jsonl").replace("280", "275")
     eval(of_records, {"tok": tok, "slmtok": slmtok})
+
+
+@pytest.mark.parametrize("value", [np.array([1, 2]), np.array([]), np.array([0]), None])
+def test_an_end_of_a_text_is_true_or_false_in_each_call(value: Any) -> None:
+    tok = slmtok.train(slmtok.Texts(STORIES), vocab_size=280)
+    for call in (tok.encode, tok.encode_list, lambda text, **ends: tok.encode_batch([text], **ends)):
+        for end in ("bos", "eos"):
+            with pytest.raises(errors.WrongType, match=f"^{end} is True or False, not "):
+                call("the cat", **{end: value})

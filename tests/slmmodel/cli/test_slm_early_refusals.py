@@ -409,3 +409,41 @@ def test_a_fix_names_the_only_data_and_a_run_of_the_folder(slm, here):
 )
 def test_a_text_or_a_setting_in_the_place_of_a_file(slm, here, line, fix):
     assert fix_of(slm(*line, code=2)) == fix
+
+
+@pytest.mark.parametrize(
+    ("setting", "fix"),
+    {
+        "optim.name=adam": "--set optim.name=adamw",
+        "optim.schedule.kind=cosin": "--set optim.schedule.kind=cosine",
+        "run.batch_tokens=100": "--set run.batch_tokens=256, one sequence, or for 100 sequences ",
+        "model.n_vocab=5": "remove model.n_vocab",
+    }.items(),
+)
+def test_a_setting_is_refused_before_torch_is_loaded(slm, here, monkeypatch, setting, fix):
+    monkeypatch.setattr("slmmodel.cli.train._train", lambda *_, **__: pytest.fail("torch is loaded"))
+    assert fix_of(slm("train", "data", "-o", "new", "--set", setting, code=2)).startswith(fix)
+
+
+def test_the_configuration_of_a_run_on_data_of_another_vocabulary(slm, here, monkeypatch):
+    import slmtok
+
+    tok = slmtok.train("text.txt", vocab_size=280)
+    slmtok.pack("text.txt", tok, "other", val="none")
+    monkeypatch.setattr("slmmodel.cli.train._train", lambda *_, **__: pytest.fail("torch is loaded"))
+    line = ["train", "other", "--config", "run/config.yaml", "-o", "new"]
+    assert fix_of(slm(*line, code=2)) == "--set model.n_vocab=280 --set model.padded_vocab=320"
+
+
+@pytest.mark.parametrize("command", [["train", "data", "-o", "new"], ["config"]])
+def test_a_run_in_the_place_of_a_preset(slm, here, command):
+    config = here / "run/config.yaml"
+    whole = "slm train --config run/config.yaml -o NEW trains with its settings"
+    recorded = config.read_text().partition("\n")[2]
+    for preset, has in (("cpu-demo", True), ("none", False)):
+        config.write_text(f"# preset: {preset}\n{recorded}")
+        for path, what in (("run", "a run"), ("run/config.yaml", "a file of settings")):
+            ran = slm(*command, "--preset", path, code=2)
+            assert f"error: {path!r} is {what}, not a preset\n" in ran.err
+            own = f"--preset cpu-demo, which the {what.split()[1]} has; or "
+            assert fix_of(ran) == own * has + whole

@@ -43,6 +43,8 @@ def test_each_spelling_of_a_foreign_setting_is_answered_by_ours(foreign, slm):
             assert "--preset" in fix  # of a model as a whole
         elif foreign in ("dataset", "train_file") and spelling == "option":
             assert "slm train 8 -o" in fix  # an argument
+        elif foreign == "val_data" and spelling == "option":
+            assert "--val 8" in fix
         elif foreign == "optim" and spelling == "set":
             assert "optim." in fix
         else:

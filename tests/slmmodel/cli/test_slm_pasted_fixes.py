@@ -444,6 +444,7 @@ def test_calls(here):
     ("line", "flag", "given", "listed"),
     [
         ("passkey run", "--depths", "0-100", "0,50,100"),
+        ("passkey run", "--depths", "0-1", "0,1"),
         ("bench run --seconds 0.01", "--batch-sizes", "1-4", "1,2,4"),
         ("bench run --seconds 0.01", "--batch-sizes", "1 3", "1,3"),
         ("ablate --text text.txt --cpu -o new", "--vocabs", "280-1000", "280,560,1000"),

@@ -7,11 +7,13 @@ import math
 import pytest
 
 from slmmodel.config import ScheduleConfig
-from slmmodel.errors import OptionError, UnknownName
-from slmmodel.optim.schedules import KINDS, SHAPES, Schedule, resolve
+from slmmodel.config_values import DECAY_SHAPES, OPTIMIZER_NAMES, SCHEDULE_KINDS
+from slmmodel.errors import OptionError
+from slmmodel.optim import OPTIMIZERS
+from slmmodel.optim.schedules import SHAPES, Schedule, resolve
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SCHEDULE_KINDS)
 @pytest.mark.parametrize("steps", [1, 2, 7, 100, 5000])
 def test_pure_and_bounded(kind, steps):
     schedule, _ = resolve(ScheduleConfig(kind=kind), steps)
@@ -59,7 +61,11 @@ def test_edges():
         resolve(ScheduleConfig(warmup=10), 10)
     schedule, warning = resolve(ScheduleConfig(warmup=40, decay=80), 100)
     assert schedule.decay == 60 and warning is not None and "shortened to 60" in warning
-    with pytest.raises(UnknownName, match="did you mean 'cosine'"):
-        resolve(ScheduleConfig(kind="cosin"), 10)
-    with pytest.raises(UnknownName, match="one of linear"):
-        resolve(ScheduleConfig(shape="square"), 10)
+    with pytest.raises(ValueError, match="did you mean 'cosine'"):
+        ScheduleConfig(kind="cosin")
+    with pytest.raises(ValueError, match="one of linear"):
+        ScheduleConfig(shape="square")
+
+
+def test_the_names_that_settings_take_are_those_that_exist() -> None:
+    assert tuple(OPTIMIZERS) == OPTIMIZER_NAMES and tuple(SHAPES) == DECAY_SHAPES

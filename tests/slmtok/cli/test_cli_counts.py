@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 from slmtok.envelope import content_digest
@@ -102,6 +103,12 @@ def test_merge_refuses_and_prunes(slmtok, folder):
     ran = slmtok("merge", "0.counts", "1.counts", "0.counts", "-o", "x.counts")
     assert ran.code == 2
     assert "0.counts is named twice" in ran.err and "--allow-duplicate" in ran.err
+    for named in ("[01].counts", "0.counts"):
+        fix = fix_of(slmtok("merge", named, "0.counts", "-o", f"once-{len(named)}.counts"))
+        files = "0.counts 1.counts" if named != "0.counts" else "0.counts"
+        line, _, other = fix.partition(", or ")
+        assert line.startswith(f"slmtok merge {files} -o ") and other == "--allow-duplicate to count it each time"
+        assert slmtok(*shlex.split(line)[1:]).code == 0
     assert slmtok("merge", "0.counts", "0.counts", "--allow-duplicate", "-o", "twice.counts").code == 0
     # The file is what was asked for, and is read like any other.
     assert slmtok("train", "twice.counts", "--vocab", 300, "--allow-smaller", "-o", "twice.json").code == 0

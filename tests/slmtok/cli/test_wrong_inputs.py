@@ -340,6 +340,7 @@ CASES = {
     ),
     "train a.txt --vocab 0.5k -o x": (2, "fix:   --vocab 500, or --vocab 512\n"),
     "train a.txt --vocab 1.1k -o x": (2, "fix:   --vocab 1100\n"),
+    "train a.txt --vocab 1.1Ki -o x": (2, "not '1.1Ki', which is 1126.4\n"),
     "train a.txt --vocab 280 --pattern cl100kbase -o x": (2, "fix:   --pattern cl100k, or "),
     "show tok.json Hello there": (2, "fix:   slmtok show tok.json 'Hello there', if they are one text; else check"),
     "export tok.json tiktoken -o x": (2, "fix:   slmtok export tok.json -o x --output-format tiktoken\n"),
