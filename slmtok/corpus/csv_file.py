@@ -29,7 +29,7 @@ from slmtok.corpus.csv_dialects import (
 )
 from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
 from slmtok.corpus.suffixes import format_of_name
-from slmtok.corpus.tables import Header, key_of, longest_column
+from slmtok.corpus.tables import MAX_COLUMNS, Header, key_of, longest_column, refuse_many_columns
 from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
 from slmtok.files import read_file
@@ -56,7 +56,8 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
         rows = csv.reader(lines, strict=True)
         while True:
             try:
-                lines.size, first_line = 0, lines.number + 1
+                lines.begin_row()
+                first_line = lines.number + 1
                 row = [value.encode("utf-8", "surrogateescape") for value in next(rows)]
                 if row and header is None:
                     header = _header(row, options, path, first_line, rows)
@@ -99,28 +100,36 @@ def _not_csv(error: csv.Error, more_lines: int, *, is_at_end: bool) -> Malformed
 
 
 class _RowLines:
-    """Lines for a reader that joins those of a row. size: characters of the row so far, which the caller sets to 0.
+    """Lines for a reader that joins the lines of a row. number: of lines so far.
 
-    number: of lines so far.
+    Refuses a row of too many characters or columns before the reader makes values of it.
     """
 
     def __init__(self, stream: io.TextIOWrapper, limit: int, path: str) -> None:
         self._stream, self._limit, self._path = stream, limit, path
-        self.number = self.size = 0
+        self.number = 0
         self.is_at_end = False
+        self.begin_row()
+
+    def begin_row(self) -> None:
+        self._size, self._is_quoted = 0, False
 
     def __iter__(self) -> _RowLines:
         return self
 
     def __next__(self) -> str:
-        line = self._stream.readline(self._limit + 1 - self.size)
+        line = self._stream.readline(self._limit + 1 - self._size)
         if not line:
             self.is_at_end = True
             raise StopIteration
         self.number += 1
-        self.size += len(line)
-        if self.size > self._limit:
+        self._size += len(line)
+        if self._size > self._limit:
             raise document_too_large(f"{self._path}, line {self.number:,}", self._limit)
+        if line.count(",") >= MAX_COLUMNS:
+            columns = sum(part.count(",") for part in line.split('"')[self._is_quoted :: 2]) + 1
+            refuse_many_columns(columns, f"{self._path}, line {self.number:,}")
+        self._is_quoted ^= line.count('"') % 2 == 1
         return line
 
 

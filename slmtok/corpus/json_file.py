@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 _TEXT = template_of(ReadOptions())
 _SPACE = re.compile(r"[ \t\r\n]*")
+_VALUE_BYTES = 100
+"""About what a short value takes in memory, with its place in a list or an object."""
+_STEP = 1 << 20
+"""Bytes of a file that are searched for strings at once."""
 _MAX_COMPARED = 100
 """Records at the beginning of a file that are compared with one without the text."""
 
@@ -59,6 +63,7 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
             fix=("write one object a line, which .jsonl holds, or raise ", Setting("max_doc_bytes")),
             bytes=options.max_doc_bytes,
         )
+    _refuse_many_values(content, path, options.max_doc_bytes)
     file = Source(path, options.encoding)
     values: list[Any] = []
     try:
@@ -97,6 +102,36 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
                     error.fix = fix
                 raise located(error, path, record=number) from None
             skipped.records += 1
+
+
+def _refuse_many_values(content: bytes, path: str, max_doc_bytes: int) -> None:
+    """Raises `DocumentTooLarge` for values that take much more memory than their text."""
+    limit = 4 * max_doc_bytes // _VALUE_BYTES
+    if _marks(content) <= limit:
+        return
+    if (marks := _marks_outside_strings(content)) > limit:
+        raise DocumentTooLarge(
+            f"a file of JSON, which is parsed whole, has {marks:,} values, which take {marks * _VALUE_BYTES:,} bytes",
+            where=path,
+            limit=(f"{limit * _VALUE_BYTES:,} bytes, four times ", Setting("max_doc_bytes", max_doc_bytes)),
+            fix=("write one object a line, which .jsonl holds, or raise ", Setting("max_doc_bytes")),
+            bytes=max_doc_bytes,
+        )
+
+
+def _marks(content: bytes) -> int:
+    """Marks of JSON behind which a value begins."""
+    return sum(map(content.count, (b",", b"[", b"{")))
+
+
+def _marks_outside_strings(content: bytes) -> int:
+    unescaped = content.replace(rb"\\", b"").replace(rb"\"", b"")
+    marks, in_string = 0, False
+    for at in range(0, len(unescaped), _STEP):
+        parts = unescaped[at : at + _STEP].split(b'"')
+        marks += _marks(b"".join(parts[in_string::2]))
+        in_string ^= len(parts) % 2 == 0
+    return marks
 
 
 def _fix(file: Source, values: list[Any], record: object, error: MalformedRecord, template: Template) -> Message | None:

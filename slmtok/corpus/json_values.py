@@ -27,8 +27,15 @@ def _integer(digits: str) -> int | LongInteger:
     return int(digits) if len(digits) <= _MAX_DIGITS else LongInteger(digits)
 
 
-DECODER = json.JSONDecoder(parse_int=_integer)
-"""One for all records: `json.loads` with `parse_int` makes one a call, which takes longer than a short record."""
+def _unchanged(value: dict[str, Any]) -> dict[str, Any]:
+    return value
+
+
+DECODER = json.JSONDecoder(parse_int=_integer, object_hook=_unchanged)
+"""One for all records: `json.loads` with `parse_int` makes one a call, which takes longer than a short record.
+
+Without a function of Python for each object, the decoder hears no signal until a value has ended.
+"""
 
 
 def loads(text: str | bytes, *, strict: bool = True) -> Any:

@@ -11,13 +11,26 @@ from itertools import islice
 from pathlib import Path
 
 from slmtok.corpus.template import LIKELY_FIELDS, SKIP, Template, repeated_column
-from slmtok.errors import MalformedRecord, Message, Setting, suggestion
+from slmtok.errors import DocumentTooLarge, MalformedRecord, Message, Setting, suggestion
 
+MAX_COLUMNS = 100_000
+"""Of a row: each takes some hundred bytes while the row is read."""
 _MAX_SHOWN = 24
 """Characters of a value of a table in a message."""
 _MAX_NAME_CHARS = 40
 _MAX_ROWS = 100
 """Rows at the beginning of a table by which the column of its text is known."""
+
+
+def refuse_many_columns(columns: int, where: str) -> None:
+    """Raises `DocumentTooLarge` for a row with more columns than a table has."""
+    if columns > MAX_COLUMNS:
+        raise DocumentTooLarge(
+            f"the row has {columns:,} columns",
+            where=where,
+            limit=f"{MAX_COLUMNS:,} columns",
+            fix=("if the file is no table, ", Setting("format", "text"), " reads it as it is"),
+        )
 
 
 @dataclass(frozen=True)

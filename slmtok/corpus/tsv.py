@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from slmtok.corpus.csv_dialects import rewritten
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.suffixes import format_of_name
-from slmtok.corpus.tables import Header, are_names, longest_column
+from slmtok.corpus.tables import Header, are_names, longest_column, refuse_many_columns
 from slmtok.corpus.template import LineParser, located, template_of
 from slmtok.corpus.text_commands import Source, remedy_through
 from slmtok.corpus.text_kinds import CONLL_U, remedy_of
@@ -47,7 +47,7 @@ class _Parser:
 
     def __call__(self, line: bytes, number: int) -> bytes | Literal[False] | None:
         """The document in a line; see `LineParser`. Raises `MalformedRecord` unless skipping."""
-        row = _columns(line, number)
+        row = self._columns(line, number)
         found = self._header or self._find_header([(number, line)])
         if row is None or found is None:
             return False
@@ -66,7 +66,7 @@ class _Parser:
     def _find_header(self, lines: Iterable[tuple[int, bytes]]) -> tuple[int, Header] | None:
         """The number and the content of the first line that is not empty. Raises as `Header.of`."""
         for number, line in lines:
-            names = _columns(line, number)
+            names = self._columns(line, number)
             if names is not None:
                 where = f"{self._source}, line {number:,}"
                 following, behind = tee(lines)
@@ -76,7 +76,7 @@ class _Parser:
 
     def _header_of(self, names: list[bytes], where: str, lines: Iterable[tuple[int, bytes]]) -> Header:
         lines, behind = tee(lines)
-        rows = (row for number, line in lines if (row := _columns(line, number)) is not None)
+        rows = (row for number, line in lines if (row := self._columns(line, number)) is not None)
         try:
             return Header.of(names, template_of(self._options), where, rows)
         except MalformedRecord as error:
@@ -111,7 +111,7 @@ class _Parser:
         for number, line in islice(lines, _MAX_COMMENTS):
             if len(comments[-1]) > 1 or not comments[-1][0].startswith(b"#"):
                 break
-            comments += filter(None, [_columns(line, number)])
+            comments += filter(None, [self._columns(line, number)])
         row = comments.pop()
         if not comments or len(row) == 1:
             return
@@ -127,14 +127,14 @@ class _Parser:
             fix=fix,
         )
 
+    def _columns(self, line: bytes, number: int) -> list[bytes] | None:
+        """The columns of line `number`, without a byte order mark in the first; None for an empty line."""
+        line = line.removeprefix(BOM_UTF8) if number == 1 else line
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        refuse_many_columns(line.count(b"\t") + 1, f"{self._source}, line {number:,}")
+        return line.split(b"\t") if line else None
+
 
 def parser(source: str, options: ReadOptions) -> LineParser:
     """The parser for the lines of `source`."""
     return _Parser(source, options)
-
-
-def _columns(line: bytes, number: int) -> list[bytes] | None:
-    """The columns of line `number`, without a byte order mark in the first; None for an empty line."""
-    line = line.removeprefix(BOM_UTF8) if number == 1 else line
-    line = line.removesuffix(b"\n").removesuffix(b"\r")
-    return line.split(b"\t") if line else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 
 from slmtok import errors
 from slmtok._engine import DocumentReader
-from slmtok.corpus import Skipped, find, read
+from slmtok.corpus import Skipped, find, json_file, read
+from slmtok.corpus.json_values import DECODER
 from slmtok.corpus.template import Template
 from slmtok.options import ReadOptions
 
@@ -222,3 +224,55 @@ def test_a_template_that_makes_too_large_a_text(tmp_path: Path, name: str, conte
     assert str(caught.value.where).endswith(place)
     assert texts(path, skip_malformed=True, **options) == [b"aaaa"]
     assert len(texts(path, **{**options, "max_doc_bytes": 2100})) == 2
+
+
+@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_a_row_of_too_many_columns_is_refused_before_they_are_divided(tmp_path: Path, name: str, mark: str) -> None:
+    path, marks = tmp_path / name, mark * 100_000
+    for line, content in enumerate((f"text{marks}\na{marks}\n", f"text\na{marks}\n"), 1):
+        path.write_text(content)
+        with pytest.raises(errors.DocumentTooLarge, match="the row has 100,001 columns") as caught:
+            texts(path, skip_malformed=True)
+        assert str(caught.value.where).endswith(f"line {line}")
+    path.write_text(f"text{mark[1:]}{marks[1:]}\na{marks[1:]}\n")
+    assert texts(path) == [b"a"]
+
+
+def test_commas_in_quotes_are_no_columns(tmp_path: Path) -> None:
+    path, commas = tmp_path / "a.csv", "," * 100_000
+    path.write_text(f'text,b\n"{commas}""\n{commas}",c\n')
+    assert texts(path) == [f'{commas}"\n{commas}'.encode()]
+    path.write_text(f'text,b\n"{commas}""\n"{commas}\n')
+    with pytest.raises(errors.DocumentTooLarge, match="the row has 100,001 columns"):
+        texts(path)
+
+
+def test_a_file_of_json_has_a_bound_on_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes about a hundred bytes in memory, however short it is in the file."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"text": "a", "of no length": [[]] * 200}]))
+    with pytest.raises(errors.DocumentTooLarge, match="has 403 values, which take 40,300 bytes") as caught:
+        texts(path, max_doc_bytes=10_000)
+    assert "40,000 bytes, four times" in str(caught.value)
+    assert texts(path, max_doc_bytes=10_100) == [b"a"]
+    # Commas and brackets in strings begin no value.
+    text = '\\,"[{' * 200
+    path.write_text(json.dumps([{"text": text}] * 2))
+    for step in (1, 7, 1 << 20):
+        monkeypatch.setattr(json_file, "_STEP", step)
+        assert texts(path, max_doc_bytes=10_000) == [text.encode()] * 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
+def test_signals_are_heard_while_a_file_of_json_is_parsed() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: heard.append(number))
+    content = json.dumps([{"text": "a"}] * 400_000)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        DECODER.decode(content)
+        while_parsing = len(heard)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert while_parsing > 3
