@@ -85,7 +85,7 @@ def _prepare(command: str) -> None:
         os.environ["GOMP_SPINCOUNT"] = "10000"
     at_exit.add(release_all)
     slmtok.cli.prepare(command)
-    refuse_beyond_limits("torch", TORCH, within="lib/libtorch_cuda.so")
+    refuse_beyond_limits("torch", TORCH, within="lib/libtorch_cuda.so", free=TORCH_FREE)
 
 
 def _meant(command: str, arguments: Sequence[str]) -> str | None:
@@ -99,6 +99,8 @@ def _meant(command: str, arguments: Sequence[str]) -> str | None:
 
 TORCH = {"RLIMIT_AS": 3000, "RLIMIT_DATA": 700}
 """MB that torch for CUDA takes."""
+TORCH_FREE = 300
+"""MB of memory that torch for CUDA takes while it is loaded, without its files."""
 
 
 def _library_too_large(error: Exception) -> Exception | None:

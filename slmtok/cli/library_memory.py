@@ -1,6 +1,7 @@
 """Refuses a library that a limit on the memory of this process leaves no room for, before it is loaded.
 
-Where memory runs out while numpy or torch is loaded, they end the process, abort it or keep it busy for ever.
+Where memory runs out while numpy or torch is loaded, they end the process, abort it or keep it busy for ever, and the
+system kills it within the limit of a container or a job (a control group).
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class _Finder:
 
     def __init__(self) -> None:
         self.needed: dict[str, tuple[Mapping[str, int], str]] = {}
+        self.free: dict[str, int] = {}
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -50,21 +52,28 @@ class _Finder:
                 fact = f"{name} cannot be loaded: not enough memory"
                 where, bound, fix = parts_about(limit, name, megabytes)
                 raise LibraryTooLargeError(Unreadable(fact, where=where, limit=bound, fix=fix))
+        if name in self.free and _has(name, within):
+            _refuse_beyond_free(name, self.free[name])
         return None
 
 
 _FINDER = _Finder()
 
 
-def refuse_beyond_limits(name: str, needed: Mapping[str, int], within: str = "") -> None:
+def refuse_beyond_limits(name: str, needed: Mapping[str, int], within: str = "", free: int = 0) -> None:
     """From now on an import of a library raises `LibraryTooLargeError` where a limit leaves less MB than it needs.
 
-    within: only of a library with this file in its folder. OpenBLAS of numpy starts one thread where it is not told.
+    within: only of a library with this file in its folder. free: MB of free memory that it needs.
+    OpenBLAS of numpy starts one thread where it is not told.
     """
-    if resource is None or all(_left(limit) is None for limit in needed):
+    is_limited = resource is not None and any(_left(limit) is not None for limit in needed)
+    if not (is_limited or free):
         return
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _FINDER.needed[name] = needed, within
+    if is_limited:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _FINDER.needed[name] = (needed if is_limited else {}), within
+    if free:
+        _FINDER.free[name] = free
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
 
@@ -80,6 +89,21 @@ def parts_about(limit: str, name: str, megabytes: int) -> tuple[str, str, str]:
         f"{name} takes more than {megabytes:,} MB of it",
         raised if is_open or hard > soft else "a shell or a job with a larger limit; it cannot be raised here",
     )
+
+
+def _refuse_beyond_free(name: str, megabytes: int) -> None:
+    from slmtok.system_memory import free_memory
+
+    free = free_memory()
+    if free is not None and free < megabytes << 20:
+        raise LibraryTooLargeError(
+            Unreadable(
+                f"{name} cannot be loaded: not enough memory",
+                where=f"{free:,} bytes are free on this machine, or in the container or the job of this process",
+                limit=f"{name} takes more than {megabytes:,} MB",
+                fix="free memory, or a container or a job with more",
+            )
+        )
 
 
 def _left(limit: str) -> int | None:

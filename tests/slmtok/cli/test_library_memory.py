@@ -54,6 +54,29 @@ def test_torch_for_cuda_that_does_not_fit_is_refused(tmp_path, is_for_cuda):
         assert done.returncode == 7, done.stderr
 
 
+@pytest.mark.parametrize("free", [299, 300, None])
+def test_torch_is_refused_where_a_container_leaves_no_memory(tmp_path, free):
+    """The system killed the command without a word."""
+    (tmp_path / "torch/lib").mkdir(parents=True)
+    (tmp_path / "torch/__init__.py").write_text("raise SystemExit(7)\n")
+    (tmp_path / "torch/lib/libtorch_cuda.so").touch()
+    done = run(
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom slmtok import system_memory\n"
+        f"system_memory.free_memory = lambda: {free and free << 20}\n"
+        "from slmmodel.cli import main\nsys.exit(main(['bench']))"
+    )
+    if free != 299:
+        assert done.returncode == 7, done.stderr
+        return
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: torch cannot be loaded: not enough memory",
+        "  where: 313,524,224 bytes are free on this machine, or in the container or the job of this process",
+        "  limit: torch takes more than 300 MB",
+        "  fix:   free memory, or a container or a job with more",
+    ]
+
+
 def test_an_abort_is_reported():
     """As Rust and C++ end a process where memory runs out."""
     code = "import os\nfrom slmtok._engine import report_fatal_signals\nreport_fatal_signals()\nos.abort()"
