@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from slmtok import atomic
+from slmtok.cli.arguments import WRITTEN_KINDS
 from slmtok.cli.output import EACH, Outcome, Row, counted, note_terminal, one_line, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
@@ -64,19 +65,12 @@ def check_output(
         refuse_stdout(name, command, is_named=False)
 
 
-_WRITTEN = {
-    **dict.fromkeys(("count", "merge"), COUNTS),
-    **dict.fromkeys(("train", "extend", "slice", "prune", "set-special", "import", "reproduce"), TOKENIZER),
-}
-"""The kinds of files that commands write."""
-
-
 def _keep_other_kind(error: OutputExists, output: str) -> None:
     """Leaves out --force where it would replace a file of another kind than the command writes, such as its corpus."""
     from slmtok.corpus.formats import is_corpus_name
 
     context, kind = click.get_current_context(silent=True), kind_of_file(output)
-    written = _WRITTEN.get(str(context.command.name), UNKNOWN) if context else kind
+    written = WRITTEN_KINDS.get(str(context.command.name), UNKNOWN) if context else kind
     # A damaged file, whose kind is unknown, may be replaced.
     is_other = kind == TOKENIZER or (written != UNKNOWN and (kind in NAMES or is_corpus_name(output)))
     if written == kind or not is_other or not os.path.isfile(output):  # noqa: PTH113
@@ -410,6 +404,7 @@ def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
             fix="name the text that was counted"
             + ("" if counts[0] in corpus else ", or leave counts out: --exclude '*.counts'"),
             option="corpus",
+            path=counts[0],
         )
     return found
 

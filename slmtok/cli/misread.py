@@ -32,7 +32,9 @@ from slmtok.cli.arguments import (
     positional_params,
     stands_for_path,
     takes_corpus,
+    takes_text,
     value_after,
+    with_output_named,
 )
 from slmtok.cli.output import EACH
 from slmtok.cli.several_values import refuse_several_values
@@ -59,6 +61,7 @@ _UNIT_OF_TIME = re.compile(r"s|sec(?:ond)?s?|min(?:ute)?s?|h|hrs?|hours?|d|days?
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
 """A number in a list."""
+_FILE_NAME = re.compile(r"[^\s=]+\.[A-Za-z]\w*")
 _PAIR, _PAIR_EXAMPLE = "ROLE=SPELLING", "user=<|user|>"
 """A placeholder that is itself a valid value, and a value for it."""
 
@@ -87,6 +90,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     _refuse_value_of_flag(ctx, args)
     _refuse_folder_as_file(ctx, args)
     _refuse_repeated(ctx)
+    _refuse_output_as_text(ctx)
     return list(args)
 
 
@@ -523,6 +527,18 @@ def _refuse_repeated(ctx: click.Context) -> None:
             fact = f"{parameter_name(param)} is given {times} times"
             fix = _template_of_keys(param, ctx) or "keep one"
             raise OptionError(fact, where=ctx.command_path, limit="once", fix=fix, option=param.name)
+
+
+def _refuse_output_as_text(ctx: click.Context) -> None:
+    """Refuses `view tok.json page.html`, whose page would be read as the text."""
+    if not takes_text(ctx.command):
+        return
+    for word in positional(ctx):
+        fix = with_output_named(ctx, word) if _FILE_NAME.fullmatch(word) else None
+        if fix:
+            fact = f"{word!r} is the name of an output, and stands where the text does"
+            limit = f"-o names the output; a text of that spelling is piped in: printf %s {word} | {ctx.command_path} ... -"
+            raise OptionError(fact, where=ctx.command_path, limit=limit, fix=fix, option="output")
 
 
 def _template_of_keys(param: click.Option, ctx: click.Context) -> Message:
