@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from slmtok import atomic
-from slmtok.cli.arguments import WRITTEN_KINDS
+from slmtok.cli.arguments import WRITTEN_KINDS, command_line
 from slmtok.cli.output import EACH, Outcome, Row, counted, note_terminal, one_line, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
@@ -369,16 +369,27 @@ def are_counts(paths: Sequence[str]) -> bool:
 
 
 def _counted_first(counts: Sequence[str]) -> str:
-    """The commands that count the text of a corpus and read its counts beside those that are there."""
+    """The command without the text that the counts are of; for other text, the commands that count it as well.
+
+    Both where the bytes of text in the files are not known.
+    """
+    from slmtok.options import ReadOptions
+    from slmtok.training.counts import open_counts
+
     context = click.get_current_context(silent=True)
     corpus = list(context.params.get("corpus", ())) if context else []
     texts = [each for each in corpus if each not in counts]
     if context is None or not texts or any(map(os.path.isdir, texts)):
         return f"count the text first: slmtok count CORPUS -o {free_name('more.counts')}"
+    given = context.meta["arguments"]
+    counts_alone = command_line(context, [each for each in given if each not in texts])
+    found = known_size(texts, ReadOptions()) if all(map(os.path.isfile, texts)) else 0
+    if found == sum(open_counts(each).head.totals.bytes for each in counts):
+        return counts_alone
     target = free_name("more.counts")
-    words = [target if each == texts[0] else each for each in context.meta["arguments"] if each not in texts[1:]]
-    read = shlex.join([*context.command_path.split(), *words])
-    return f"{shlex.join(['slmtok', 'count', *texts, '-o', target])} && {read}"
+    words = [target if each == texts[0] else each for each in given if each not in texts[1:]]
+    apart = f"{shlex.join(['slmtok', 'count', *texts, '-o', target])} && {command_line(context, words)}"
+    return apart if found else f"{counts_alone}, if the counts are of that text; else {apart}"
 
 
 def refuse_missing(tokenizers: Iterable[str], files: Iterable[str | None] = ()) -> None:

@@ -132,3 +132,24 @@ def test_an_argument_with_the_suffix_of_the_output_is_the_output(slmtok, here: P
     assert (ran.code, fix_of(ran)) == (2, f"slmtok {fix}")
     assert slmtok(*shlex.split(fix)).code == 0
     assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("train a.counts a.txt --vocab 280 -o g.json", "train a.counts --vocab 280 -o g.json"),
+        ("extend tok.json a.counts a.txt --vocab 295 -o g.json", "extend tok.json a.counts --vocab 295 -o g.json"),
+    ],
+)
+def test_counts_beside_the_text_that_they_are_of(slmtok, here: Path, line: str, fix: str) -> None:
+    ran = slmtok(*line.split())
+    assert (ran.code, fix_of(ran)) == (2, f"slmtok {fix}")
+    assert slmtok(*fix.split()).code == 0
+    Path("b.txt").write_text(SENTENCE)
+    pair = fix.replace("a.counts", "a.counts more.counts")
+    assert fix_of(slmtok(*line.replace("a.txt", "b.txt").split())) == (
+        f"slmtok count b.txt -o more.counts && slmtok {pair}"
+    )
+    assert fix_of(slmtok(*line.replace("a.txt", "docs.jsonl").split())) == (
+        f"slmtok {fix}, if the counts are of that text; else slmtok count docs.jsonl -o more.counts && slmtok {pair}"
+    )
