@@ -62,6 +62,8 @@ _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
 """A number in a list."""
 _FILE_NAME = re.compile(r"[^\s=]+\.[A-Za-z]\w*")
+_VALIDATION = ("val", "valid", "validation", "dev", "eval")
+"""Names of other tools for the file of a validation split."""
 _PAIR, _PAIR_EXAMPLE = "ROLE=SPELLING", "user=<|user|>"
 """A placeholder that is itself a valid value, and a value for it."""
 
@@ -296,18 +298,30 @@ def _divide_short(ctx: click.Context, args: Sequence[str]) -> list[str]:
 
 
 def _refuse_assignment(ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuses `vocab=500`, as other tools take options, which would be a file of the corpus."""
+    """Refuses `vocab=500`, as other tools take options, and `train=FILE`, which would be files of the corpus."""
+    from slmtok.cli.repairs import OF_INPUTS
+    from slmtok.cli.validation_files import explain_validation
+
     flags, kept = options_by_flag(ctx.command), list[str]()
     wrong: list[tuple[str, str]] = []
+    validation: str | None = None
     for before, word in pairwise(["", *args]):
         name, equals, value = word.partition("=")
+        is_assignment = equals and not before.startswith("-") and not os.path.exists(word)  # noqa: PTH110
+        is_file = os.path.exists(value)  # noqa: PTH110
         flag = f"--{name.replace('_', '-')}"
-        is_option = equals and flag in flags and not before.startswith("-") and not os.path.exists(word)  # noqa: PTH110
-        wrong += [(word, flag)] if is_option else []
-        kept += [flag, value] if is_option else [word]
+        flag = "--val" if name in _VALIDATION and "--val" in flags and is_file else flag
+        is_option, is_input = is_assignment and flag in flags, is_assignment and name in OF_INPUTS and is_file
+        validation = value if is_option and flag == "--val" and is_file else validation
+        wrong += [(word, flag)] if is_option or is_input else []
+        kept += [flag, value] if is_option else [value] if is_input else [word]
     if wrong:
         word, flag = wrong[0]
-        _refuse(f"{word!r} is neither a file nor an option", ctx, flag, kept)
+        fact, where = f"{word!r} is neither a file nor an option", ctx.command_path
+        error = OptionError(fact, where=where, fix=command_line(ctx, kept), option=flag, validation_file=validation)
+        ctx.meta["arguments"] = kept
+        explain_validation(error, ctx)
+        raise error
 
 
 def _refuse_divided_number(ctx: click.Context, args: Sequence[str]) -> None:
@@ -537,7 +551,7 @@ def _refuse_output_as_text(ctx: click.Context) -> None:
         fix = with_output_named(ctx, word) if _FILE_NAME.fullmatch(word) else None
         if fix:
             fact = f"{word!r} is the name of an output, and stands where the text does"
-            limit = f"-o names the output; a text of that spelling is piped in: printf %s {word} | {ctx.command_path} ... -"
+            limit = "-o names the output; a text with the name of a file comes from stdin: - in its place"
             raise OptionError(fact, where=ctx.command_path, limit=limit, fix=fix, option="output")
 
 
