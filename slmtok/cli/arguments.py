@@ -14,7 +14,18 @@ from typing import Any
 import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
-from slmtok.file_kinds import AUDIT, COUNTS, LOCK, MANIFEST, NAMES, TOKENIZER, UNKNOWN, is_run, kind_of, kind_of_file
+from slmtok.file_kinds import (
+    COUNTS,
+    LOCK,
+    MANIFEST,
+    NAMES,
+    TOKENIZER,
+    UNKNOWN,
+    WRITTEN_KINDS,
+    is_run,
+    kind_of,
+    kind_of_file,
+)
 from slmtok.files import last_write
 from slmtok.path_arguments import free_name, glob_matches
 from slmtok.specials import FIRST_LEARNED
@@ -22,12 +33,13 @@ from slmtok.specials import FIRST_LEARNED
 _TOKENIZER = "TOK"
 OUTPUT_FLAGS = ("-o", "--output")
 VOCAB_FLAGS = ("--vocab", "--vocab-size")
-WRITTEN_KINDS = {
-    **dict.fromkeys(("count", "merge"), COUNTS),
-    **dict.fromkeys(("train", "extend", "slice", "prune", "set-special", "import", "reproduce"), TOKENIZER),
-    "audit": AUDIT,
+OF_INPUTS = {
+    *("i", "f", "m", "in", "input", "inputs", "input-file", "input-dir", "file", "files", "file-name", "filename"),
+    *("path", "paths", "source", "src", "text", "texts", "prompt", "corpus", "corpora", "on", "folder", "dir"),
+    *("data", "data-path", "data-file", "data-dir", "dataset", "train", "train-file", "train-data", "shards"),
+    *("counts", "ids", "run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok", "o", "output"),
 }
-"""The kinds of files that commands write."""
+"""Names of options for what is an argument here: those of other tools, and an output where none is written."""
 MAX_FILES = 8
 """Files that a fix names."""
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])

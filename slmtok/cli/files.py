@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from slmtok import atomic
-from slmtok.cli.arguments import WRITTEN_KINDS, command_line
 from slmtok.cli.output import EACH, Outcome, Row, counted, note_terminal, one_line, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
-from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
+from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, WRITTEN_KINDS, kind_of_file
 from slmtok.files import missing_input
 from slmtok.opening import TIKTOKEN, load, public_encoding
 from slmtok.path_arguments import BINARY_SUFFIXES, TEXT_SUFFIXES, folder_meant, free_name
@@ -382,13 +381,14 @@ def _counted_first(counts: Sequence[str]) -> str:
     if context is None or not texts or any(map(os.path.isdir, texts)):
         return f"count the text first: slmtok count CORPUS -o {free_name('more.counts')}"
     given = context.meta["arguments"]
-    counts_alone = command_line(context, [each for each in given if each not in texts])
+    begin = context.command_path.split()
+    counts_alone = shlex.join([*begin, *(each for each in given if each not in texts)])
     found = known_size(texts, ReadOptions()) if all(map(os.path.isfile, texts)) else 0
     if found == sum(open_counts(each).head.totals.bytes for each in counts):
         return counts_alone
     target = free_name("more.counts")
     words = [target if each == texts[0] else each for each in given if each not in texts[1:]]
-    apart = f"{shlex.join(['slmtok', 'count', *texts, '-o', target])} && {command_line(context, words)}"
+    apart = f"{shlex.join(['slmtok', 'count', *texts, '-o', target])} && {shlex.join([*begin, *words])}"
     return apart if found else f"{counts_alone}, if the counts are of that text; else {apart}"
 
 

@@ -94,7 +94,7 @@ def guess(file: str) -> tuple[str, str]:
     of_run = f"slm info {'RUN' if run is None else shlex.quote(run)} describes the run that they belong to"
     is_losses = b"__metadata__" in head and b"slm-losses" in head
     for is_found, what, reader in (
-        (has_offsets(file), "ids, ", _text_of_ids(file)),
+        (has_offsets(file), "a file of ids, ", _text_of_ids(file)),
         (head.startswith(b"\x93NUMPY"), "a numpy array, ", f"slmtok decode {name} -t TOK, where it holds ids"),
         (head.startswith(b'{"ids": ['), "a list of ids, ", f"slmtok prune TOK --ids {name} -o FILE removes them"),
         (head.lstrip()[:9].lower() == b"<!doctype", "a page, ", "open it in a browser"),
@@ -193,7 +193,7 @@ def _refuse_unchecked(path: str, tokenizer: str) -> None:
         fact = f"{path} is a file of the run {run}, whose files slm doctor checks together"
         raise WrongFormat(fact, where=path, limit=_CHECKED, fix=fix, path=path)
     if has_offsets(path):
-        fact = f"{path} is ids, which record nothing that can be checked"
+        fact = f"{path} is a file of ids, which record nothing that can be checked"
         raise Unreadable(fact, where=path, limit=_CHECKED, fix=_text_of_ids(path), path=path)
     if Path(path).suffix != ".json" and is_text(read_file(path, HEAD_BYTES)):
         line = shlex.join(["slmtok", "audit", tokenizer, "--on", path])

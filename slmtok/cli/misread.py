@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from slmtok.cli.arguments import (
+    OF_INPUTS,
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
@@ -299,7 +300,6 @@ def _divide_short(ctx: click.Context, args: Sequence[str]) -> list[str]:
 
 def _refuse_assignment(ctx: click.Context, args: Sequence[str]) -> None:
     """Refuses `vocab=500`, as other tools take options, and `train=FILE`, which would be files of the corpus."""
-    from slmtok.cli.repairs import OF_INPUTS
     from slmtok.cli.validation_files import explain_validation
 
     flags, kept = options_by_flag(ctx.command), list[str]()

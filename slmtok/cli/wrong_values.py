@@ -304,7 +304,10 @@ def _spellings_in_pairs(name: str, value: str, context: click.Context) -> str:
     given = positional(context)[n_before:]
     words = [each for each in arguments if each not in given]
     roles = _roles_by_spelling(context)
-    pairs = pairs_meant([roles.get(each, each) for each in (given if value in given else [value])])
+    texts = [*(given if value in given else [value]), ""]
+    # A new spelling follows a present one, which stands for its role.
+    new = [bool(each) and "=" not in each and each not in roles for each in texts[1:]]
+    pairs = pairs_meant([roles.get(each, each) if is_new else each for each, is_new in zip(texts, new, strict=False)])
     at = arguments.index(given[0]) if value in given else len(words)
     return _with_output(context, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
 

@@ -143,7 +143,9 @@ def test_ids_that_encode_wrote_are_described_by_their_text(slmtok, here: Path, o
     assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", output_format, "-o", ids).code == 0
     line = f"slmtok decode {ids} -t tok.json"
     ran = slmtok("info", ids)
-    assert ran.code == 1 and ran.err.startswith(f"error: {ids} is ids, not a file that slmtok info describes\n")
+    assert ran.code == 1 and ran.err.startswith(
+        f"error: {ids} is a file of ids, not a file that slmtok info describes\n"
+    )
     assert ran.err.endswith(f"  fix:   {line}\n")
     ran = slmtok("verify", ids)
     assert ran.code == 1 and ran.out.endswith(f"  fix:   {line}\n")

@@ -145,6 +145,7 @@ def test_counts_beside_the_text_that_they_are_of(slmtok, here: Path, line: str, 
     ran = slmtok(*line.split())
     assert (ran.code, fix_of(ran)) == (2, f"slmtok {fix}")
     assert slmtok(*fix.split()).code == 0
+    Path("g.json").unlink()
     Path("b.txt").write_text(SENTENCE)
     pair = fix.replace("a.counts", "a.counts more.counts")
     assert fix_of(slmtok(*line.replace("a.txt", "b.txt").split())) == (

@@ -203,7 +203,6 @@ def test_the_remedy_for_a_spelling_keeps_its_escapes(slmtok, here) -> None:
         (["</s>", "<|endoftext|>"], ["eos=<|endoftext|>"]),
         (["<s>", "<|begin|>", "</s>", "<|im_end|>"], ["bos=<|begin|>", "eos=<|im_end|>"]),
         (["<>", "<pad>"], ["pad=<pad>"]),
-        (["</s>"], ["eos=<|eos|>"]),
     ],
 )
 @pytest.mark.parametrize("tokenizer", [["tok.json"], ["-t", "tok.json"]])
