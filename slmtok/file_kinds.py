@@ -67,6 +67,12 @@ _MAKERS = {
     "tokenizer file": "name a tokenizer file, as slmtok train writes it",
 }
 """What to name instead of a file of another kind."""
+WRITTEN_KINDS = {
+    **dict.fromkeys(("count", "merge"), COUNTS),
+    **dict.fromkeys(("train", "extend", "slice", "prune", "set-special", "import", "reproduce"), TOKENIZER),
+    "audit": AUDIT,
+}
+"""The kinds of files that commands write."""
 _RESULTS = ("passkey", "probe", "prompts", "ablation")
 """Kinds of results, which are called by their names in `NAMES`."""
 _HEAD_BYTES = 4096

@@ -41,7 +41,7 @@ from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, notes_on_escapes, tokenizer_beside
 from slmtok.cli.files import Content, check_content
 from slmtok.cli.options import Habit, arguments_of_command
-from slmtok.cli.output import note, settings
+from slmtok.cli.output import note, note_terminal, settings
 from slmtok.cli.progress import Progress
 from slmtok.errors import OutputExists
 from slmtok.file_kinds import (
@@ -266,6 +266,7 @@ def stdin_lines() -> Iterator[bytes]:
     """The lines of stdin. Raises `Unreadable` where it is closed, and as `bounded_lines`."""
     if sys.stdin is None:
         raise Unreadable("cannot read stdin: it is closed", where=STDIN, fix="send a file to stdin: < FILE")
+    note_terminal()
     return bounded_lines(sys.stdin.buffer, "stdin")
 
 

@@ -227,8 +227,12 @@ class App(NamedTuple):
 
     def _refusal(self, arguments: Sequence[str]) -> Exception | None:
         """The error of a command line that is refused before it runs."""
+        from slmtok.cli.options import Command
+
         try:
-            self.parse(arguments)
+            context = self.parse(arguments)
+            if isinstance(context.command, Command):
+                context.command.check_objects(context)
         except click.ClickException as error:
             return errors.usage_error(error, f"{self.name} {_name(arguments)}")
         except self.policy.own as error:

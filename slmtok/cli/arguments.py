@@ -14,7 +14,18 @@ from typing import Any
 import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
-from slmtok.file_kinds import COUNTS, LOCK, MANIFEST, NAMES, TOKENIZER, UNKNOWN, is_run, kind_of, kind_of_file
+from slmtok.file_kinds import (
+    COUNTS,
+    LOCK,
+    MANIFEST,
+    NAMES,
+    TOKENIZER,
+    UNKNOWN,
+    WRITTEN_KINDS,
+    is_run,
+    kind_of,
+    kind_of_file,
+)
 from slmtok.files import last_write
 from slmtok.path_arguments import free_name, glob_matches
 from slmtok.specials import FIRST_LEARNED
@@ -22,6 +33,13 @@ from slmtok.specials import FIRST_LEARNED
 _TOKENIZER = "TOK"
 OUTPUT_FLAGS = ("-o", "--output")
 VOCAB_FLAGS = ("--vocab", "--vocab-size")
+OF_INPUTS = {
+    *("i", "f", "m", "in", "input", "inputs", "input-file", "input-dir", "file", "files", "file-name", "filename"),
+    *("path", "paths", "source", "src", "text", "texts", "prompt", "corpus", "corpora", "on", "folder", "dir"),
+    *("data", "data-path", "data-file", "data-dir", "dataset", "train", "train-file", "train-data", "shards"),
+    *("counts", "ids", "run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok", "o", "output"),
+}
+"""Names of options for what is an argument here: those of other tools, and an output where none is written."""
 MAX_FILES = 8
 """Files that a fix names."""
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
@@ -205,7 +223,10 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     if error.fix and (line := with_commands(error.fix, path, ctx)) != error.fix:
         error.fix = line
         return
-    as_output = with_output_named(ctx, path) if isinstance(error, MissingInput) else None
+    # A tokenizer in a corpus is either the one to extend, of which the fix is a command, or an earlier output.
+    is_among_texts = takes_corpus(ctx.command) and not str(error.fix).startswith("slmtok ")
+    may_be_output = isinstance(error, MissingInput) or (is_among_texts and os.path.isfile(path))  # noqa: PTH113
+    as_output = with_output_named(ctx, path) if may_be_output else None
     if fix := as_output or _exchanged(path, ctx) or _on_text(path, ctx):
         error.fix = fix
         return
@@ -477,7 +498,7 @@ def with_output_named(ctx: click.Context, output: str | None = None) -> str | No
 
     None where that is given or unlike an output, which does not exist yet, as other arguments do, and whose name ends
     as that of the example of the command; where the example has none, it is no misspelt name of a file. One without an
-    ending stands last.
+    ending stands last. So does an earlier output, a file of the kind that the command writes; a free name is proposed.
     """
     example = value_after(OUTPUT_FLAGS, example_words(ctx.command))
     arguments, given = arguments_of(ctx), positional(ctx)
@@ -490,19 +511,26 @@ def with_output_named(ctx: click.Context, output: str | None = None) -> str | No
     if output not in given or (output != given[-1] and "." not in output) or len(inputs) < n_required:
         return None
     endings = [os.path.splitext(name)[1] for name in (output, example or output)]  # noqa: PTH122
-    if endings[0] != endings[1] or os.path.exists(output) or (example is None and is_misspelt(output)):  # noqa: PTH110
+    if is_there := os.path.exists(output):  # noqa: PTH110
+        written = WRITTEN_KINDS.get(str(ctx.command.name))
+        is_unlike = output != given[-1] or written is None or kind_of_file(output) != written
+    else:
+        is_unlike = endings[0] != endings[1] or (example is None and is_misspelt(output))
+    if is_unlike:
         return None
     if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)) or lacks_text(inputs, ctx.command):
         return None
-    return line_without([output], ctx, "-o", output)
+    return line_without([output], ctx, "-o", free_name(output) if is_there else output)
 
 
 def lacks_text(inputs: Iterable[str], command: click.Command) -> bool:
     """Whether a command that takes text or ids with a tokenizer has tokenizers alone: another argument is its text."""
     from slmtok.cli.files import names_tokenizer
 
+    tokenizer = options_by_flag(command).get("-t")
     takes_text = not any(_TOKENIZER in placeholder_words(place) for place in positional_params(command))
-    return takes_text and "-t" in options_by_flag(command) and all(map(names_tokenizer, inputs))
+    # A hidden -t stands for the argument.
+    return takes_text and tokenizer is not None and not tokenizer.hidden and all(map(names_tokenizer, inputs))
 
 
 def is_misspelt(name: str) -> bool:

@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
 )
 from slmtok.cli.errors import EXTRA_ARGUMENT
 from slmtok.cli.line_checks import Program, fault_of
+from slmtok.cli.output import flag_naming
 from slmtok.cli.repairs import (
     divided,
     read_as_argument,
@@ -36,6 +37,7 @@ from slmtok.cli.repairs import (
     without_quotes,
 )
 from slmtok.cli.unknown_options import QUOTED
+from slmtok.errors import SlmtokError, render
 from slmtok.files import free_name
 
 _SEVERAL = re.compile(r"[|&;<>$`\n]|, | # ")
@@ -236,10 +238,24 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
     if rest := _without_one(given, program):
         error.fix = rest
         return
+    if again := _mended_again(kept, parts, program):
+        error.fix = shlex.join([program.name, *again])
+        return
     if kept != words:
         line, fault = shlex.join([program.name, *kept]), fault_of(kept, parts, program)
     # Behind the line, the shell would run it, and the prose as well.
     error.fix = f"besides, {fault}; with that mended: {line}"
+
+
+def _mended_again(words: Sequence[str], given: Sequence[str], program: Program) -> list[str] | None:
+    """The sound command line that the error of a line proposes, whole or as an option with another value; else None."""
+    refused = program.refusal(words)
+    fix = render(refused.parts["fix"] or "", flag_naming) if isinstance(refused, SlmtokError) else ""
+    meant, flag, value = _words(fix), *fix.partition(" ")[::2]
+    if not fix.startswith(f"{program.name} "):
+        is_value = words.count(flag) == 1 and meant is not None and len(shlex.split(value)) == 1
+        meant = [value if before == flag else word for before, word in pairwise(["", *words])] if is_value else None
+    return meant if meant and fault_of(meant, [*given, *meant], program) is None else None
 
 
 def _words(line: str) -> list[str] | None:

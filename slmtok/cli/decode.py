@@ -25,7 +25,7 @@ from slmtok.cli.options import (
     output_options,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, again_with, counted, settings, shown
+from slmtok.cli.output import Outcome, again_with, counted, note_terminal, settings, shown
 from slmtok.cli.text_argument import piped
 from slmtok.errors import (
     DocumentTooLarge,
@@ -258,6 +258,8 @@ def _read_ids(
     source: str, input_format: str, docs: str | None, tok: Tokenizer, *, by_row: bool
 ) -> Iterable[id_files.IdRow]:
     """The documents `docs` of a file of ids."""
+    if source == STDIO:
+        note_terminal()
     rows = id_files.read_ids(source, input_format, itemsize=tok.dtype.itemsize, by_row=by_row)
     if docs is None:
         return rows

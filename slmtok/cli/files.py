@@ -18,7 +18,7 @@ from slmtok import atomic
 from slmtok.cli.output import EACH, Outcome, Row, counted, note_terminal, one_line, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import MissingInput, OptionError, OutputExists, Setting
-from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, kind_of_file
+from slmtok.file_kinds import COUNTS, NAMES, TOKENIZER, UNKNOWN, WRITTEN_KINDS, kind_of_file
 from slmtok.files import missing_input
 from slmtok.opening import TIKTOKEN, load, public_encoding
 from slmtok.path_arguments import BINARY_SUFFIXES, TEXT_SUFFIXES, folder_meant, free_name
@@ -64,19 +64,12 @@ def check_output(
         refuse_stdout(name, command, is_named=False)
 
 
-_WRITTEN = {
-    **dict.fromkeys(("count", "merge"), COUNTS),
-    **dict.fromkeys(("train", "extend", "slice", "prune", "set-special", "import", "reproduce"), TOKENIZER),
-}
-"""The kinds of files that commands write."""
-
-
 def _keep_other_kind(error: OutputExists, output: str) -> None:
     """Leaves out --force where it would replace a file of another kind than the command writes, such as its corpus."""
     from slmtok.corpus.formats import is_corpus_name
 
     context, kind = click.get_current_context(silent=True), kind_of_file(output)
-    written = _WRITTEN.get(str(context.command.name), UNKNOWN) if context else kind
+    written = WRITTEN_KINDS.get(str(context.command.name), UNKNOWN) if context else kind
     # A damaged file, whose kind is unknown, may be replaced.
     is_other = kind == TOKENIZER or (written != UNKNOWN and (kind in NAMES or is_corpus_name(output)))
     if written == kind or not is_other or not os.path.isfile(output):  # noqa: PTH113
@@ -375,16 +368,28 @@ def are_counts(paths: Sequence[str]) -> bool:
 
 
 def _counted_first(counts: Sequence[str]) -> str:
-    """The commands that count the text of a corpus and read its counts beside those that are there."""
+    """The command without the text that the counts are of; for other text, the commands that count it as well.
+
+    Both where the bytes of text in the files are not known.
+    """
+    from slmtok.options import ReadOptions
+    from slmtok.training.counts import open_counts
+
     context = click.get_current_context(silent=True)
     corpus = list(context.params.get("corpus", ())) if context else []
     texts = [each for each in corpus if each not in counts]
     if context is None or not texts or any(map(os.path.isdir, texts)):
         return f"count the text first: slmtok count CORPUS -o {free_name('more.counts')}"
+    given = context.meta["arguments"]
+    begin = context.command_path.split()
+    counts_alone = shlex.join([*begin, *(each for each in given if each not in texts)])
+    found = known_size(texts, ReadOptions()) if all(map(os.path.isfile, texts)) else 0
+    if found == sum(open_counts(each).head.totals.bytes for each in counts):
+        return counts_alone
     target = free_name("more.counts")
-    words = [target if each == texts[0] else each for each in context.meta["arguments"] if each not in texts[1:]]
-    read = shlex.join([*context.command_path.split(), *words])
-    return f"{shlex.join(['slmtok', 'count', *texts, '-o', target])} && {read}"
+    words = [target if each == texts[0] else each for each in given if each not in texts[1:]]
+    apart = f"{shlex.join(['slmtok', 'count', *texts, '-o', target])} && {shlex.join([*begin, *words])}"
+    return apart if found else f"{counts_alone}, if the counts are of that text; else {apart}"
 
 
 def refuse_missing(tokenizers: Iterable[str], files: Iterable[str | None] = ()) -> None:
@@ -410,6 +415,7 @@ def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
             fix="name the text that was counted"
             + ("" if counts[0] in corpus else ", or leave counts out: --exclude '*.counts'"),
             option="corpus",
+            path=counts[0],
         )
     return found
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import file_kinds
 from slmtok.cli import packed
+from slmtok.cli.arguments import tokenizer_beside
 from slmtok.cli.errors import error_dict
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import command, explain, option, tokenizer_argument
@@ -22,6 +23,7 @@ from slmtok.file_content import HEAD_BYTES, is_text
 from slmtok.files import free_name, missing_input, read_file, read_limited
 from slmtok.formats.foreign_files import foreign_file
 from slmtok.formats.hf import looks_like
+from slmtok.formats.id_files import has_offsets
 from slmtok.opening import TIKTOKEN, load, missing_tokenizer, public_encoding
 from slmtok.option_values import escape
 from slmtok.sizes import format_bytes
@@ -92,6 +94,7 @@ def guess(file: str) -> tuple[str, str]:
     of_run = f"slm info {'RUN' if run is None else shlex.quote(run)} describes the run that they belong to"
     is_losses = b"__metadata__" in head and b"slm-losses" in head
     for is_found, what, reader in (
+        (has_offsets(file), "a file of ids, ", _text_of_ids(file)),
         (head.startswith(b"\x93NUMPY"), "a numpy array, ", f"slmtok decode {name} -t TOK, where it holds ids"),
         (head.startswith(b'{"ids": ['), "a list of ids, ", f"slmtok prune TOK --ids {name} -o FILE removes them"),
         (head.lstrip()[:9].lower() == b"<!doctype", "a page, ", "open it in a browser"),
@@ -120,6 +123,13 @@ def guess(file: str) -> tuple[str, str]:
         # By its name it would be read as records.
         counted = counted.replace(" counts its", " --format text counts its")
     return ("text, ", f"{counted}, bytes and pretokens") if is_text(head) else ("", fix)
+
+
+def _text_of_ids(file: str) -> str:
+    """The command that writes the text of a file of ids, with the tokenizer in its folder if that has only one."""
+    tokenizer = tokenizer_beside(file)
+    is_only = tokenizer is not None and tokenizer_beside(tokenizer) is None
+    return shlex.join(["slmtok", "decode", file, "-t", str(tokenizer) if is_only else "TOK"])
 
 
 def _audited(value: str | None, arguments: Sequence[str]) -> str:
@@ -177,11 +187,14 @@ def _verify_file(path: str, deep: bool, tokenizer: str) -> dict[str, Any]:
 
 
 def _refuse_unchecked(path: str, tokenizer: str) -> None:
-    """Raises `WrongFormat` for a file of a run, `Unreadable` for text, which records nothing that could be checked."""
+    """Raises `WrongFormat` for a file of a run, `Unreadable` for text and ids, which record nothing to check."""
     if run := file_kinds.run_of(path):
         fix = f"slm doctor {shlex.quote(run)}"
         fact = f"{path} is a file of the run {run}, whose files slm doctor checks together"
         raise WrongFormat(fact, where=path, limit=_CHECKED, fix=fix, path=path)
+    if has_offsets(path):
+        fact = f"{path} is a file of ids, which record nothing that can be checked"
+        raise Unreadable(fact, where=path, limit=_CHECKED, fix=_text_of_ids(path), path=path)
     if Path(path).suffix != ".json" and is_text(read_file(path, HEAD_BYTES)):
         line = shlex.join(["slmtok", "audit", tokenizer, "--on", path])
         raise Unreadable(

@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from slmtok.cli.arguments import (
+    OF_INPUTS,
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
@@ -32,7 +33,9 @@ from slmtok.cli.arguments import (
     positional_params,
     stands_for_path,
     takes_corpus,
+    takes_text,
     value_after,
+    with_output_named,
 )
 from slmtok.cli.output import EACH
 from slmtok.cli.several_values import refuse_several_values
@@ -59,6 +62,9 @@ _UNIT_OF_TIME = re.compile(r"s|sec(?:ond)?s?|min(?:ute)?s?|h|hrs?|hours?|d|days?
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
 """A number in a list."""
+_FILE_NAME = re.compile(r"[^\s=]+\.[A-Za-z]\w*")
+_VALIDATION = ("val", "valid", "validation", "dev", "eval")
+"""Names of other tools for the file of a validation split."""
 _PAIR, _PAIR_EXAMPLE = "ROLE=SPELLING", "user=<|user|>"
 """A placeholder that is itself a valid value, and a value for it."""
 
@@ -87,6 +93,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     _refuse_value_of_flag(ctx, args)
     _refuse_folder_as_file(ctx, args)
     _refuse_repeated(ctx)
+    _refuse_output_as_text(ctx)
     return list(args)
 
 
@@ -292,18 +299,29 @@ def _divide_short(ctx: click.Context, args: Sequence[str]) -> list[str]:
 
 
 def _refuse_assignment(ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuses `vocab=500`, as other tools take options, which would be a file of the corpus."""
+    """Refuses `vocab=500`, as other tools take options, and `train=FILE`, which would be files of the corpus."""
+    from slmtok.cli.validation_files import explain_validation
+
     flags, kept = options_by_flag(ctx.command), list[str]()
     wrong: list[tuple[str, str]] = []
+    validation: str | None = None
     for before, word in pairwise(["", *args]):
         name, equals, value = word.partition("=")
+        is_assignment = equals and not before.startswith("-") and not os.path.exists(word)  # noqa: PTH110
+        is_file = os.path.exists(value)  # noqa: PTH110
         flag = f"--{name.replace('_', '-')}"
-        is_option = equals and flag in flags and not before.startswith("-") and not os.path.exists(word)  # noqa: PTH110
-        wrong += [(word, flag)] if is_option else []
-        kept += [flag, value] if is_option else [word]
+        flag = "--val" if name in _VALIDATION and "--val" in flags and is_file else flag
+        is_option, is_input = is_assignment and flag in flags, is_assignment and name in OF_INPUTS and is_file
+        validation = value if is_option and flag == "--val" and is_file else validation
+        wrong += [(word, flag)] if is_option or is_input else []
+        kept += [flag, value] if is_option else [value] if is_input else [word]
     if wrong:
         word, flag = wrong[0]
-        _refuse(f"{word!r} is neither a file nor an option", ctx, flag, kept)
+        fact, where = f"{word!r} is neither a file nor an option", ctx.command_path
+        error = OptionError(fact, where=where, fix=command_line(ctx, kept), option=flag, validation_file=validation)
+        ctx.meta["arguments"] = kept
+        explain_validation(error, ctx)
+        raise error
 
 
 def _refuse_divided_number(ctx: click.Context, args: Sequence[str]) -> None:
@@ -523,6 +541,18 @@ def _refuse_repeated(ctx: click.Context) -> None:
             fact = f"{parameter_name(param)} is given {times} times"
             fix = _template_of_keys(param, ctx) or "keep one"
             raise OptionError(fact, where=ctx.command_path, limit="once", fix=fix, option=param.name)
+
+
+def _refuse_output_as_text(ctx: click.Context) -> None:
+    """Refuses `view tok.json page.html`, whose page would be read as the text."""
+    if not takes_text(ctx.command):
+        return
+    for word in positional(ctx):
+        fix = with_output_named(ctx, word) if _FILE_NAME.fullmatch(word) else None
+        if fix:
+            fact = f"{word!r} is the name of an output, and stands where the text does"
+            limit = "-o names the output; a text with the name of a file comes from stdin: - in its place"
+            raise OptionError(fact, where=ctx.command_path, limit=limit, fix=fix, option="output")
 
 
 def _template_of_keys(param: click.Option, ctx: click.Context) -> Message:

@@ -308,6 +308,15 @@ class Command(click.Command):
             rest[group.keyword] = group.cls(**{name: value for name, value in values.items() if value is not None})
         return rest
 
+    def check_objects(self, ctx: click.Context) -> None:
+        """Raises what is wrong with the values of a command that does not run."""
+        try:
+            self.with_objects(ctx.params)
+        except SlmtokError as error:
+            with ctx:
+                explain(error, ctx)
+            raise
+
     def _written(self, ctx: click.Context) -> tuple[str, ...]:
         """The outputs that were named; the command has ended, so they are complete."""
         if ctx.params.get("dry_run"):

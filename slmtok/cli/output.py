@@ -222,9 +222,9 @@ def fit(text: str, stream: TextIO, indent: int) -> list[str]:
 
 
 def note_terminal() -> None:
-    """Notes that a command, which reads stdin, reads the terminal."""
+    """Notes that a command, which is about to read stdin, reads the terminal."""
     if sys.stdin is not None and sys.stdin.isatty() and not settings().quiet:
-        note(f"text is read from the terminal; {'Ctrl-Z and Enter' if os.name == 'nt' else 'Ctrl-D'} ends it")
+        note(f"input is read from the terminal; {'Ctrl-Z and Enter' if os.name == 'nt' else 'Ctrl-D'} ends it")
 
 
 def note(text: str) -> None:

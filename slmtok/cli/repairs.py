@@ -11,17 +11,16 @@ from itertools import pairwise
 
 import click
 
-from slmtok.cli.arguments import is_packed, names_input, options_by_flag, placeholder_words, positional_params
+from slmtok.cli.arguments import (
+    OF_INPUTS,
+    is_packed,
+    names_input,
+    options_by_flag,
+    placeholder_words,
+    positional_params,
+)
 from slmtok.cli.misread import YES_OR_NO
 from slmtok.file_kinds import is_run
-
-_OF_INPUTS = {
-    *("i", "f", "m", "in", "input", "inputs", "input-file", "input-dir", "file", "files", "file-name", "filename"),
-    *("path", "paths", "source", "src", "text", "texts", "prompt", "corpus", "corpora", "on", "folder", "dir"),
-    *("data", "data-path", "data-file", "data-dir", "dataset", "train", "train-file", "train-data", "shards"),
-    *("counts", "ids", "run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok", "o", "output"),
-}
-"""Names of options for what is an argument here: those of other tools, and an output where none is written."""
 
 
 def _takes_value(flag: str, options: Mapping[str, click.Option]) -> bool:
@@ -97,7 +96,7 @@ def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[l
     options, places = options_by_flag(command), positional_params(command)
     if not all(map(names_input, places)):
         return
-    names = _OF_INPUTS | {word.lower() for place in places for word in placeholder_words(place)}
+    names = OF_INPUTS | {word.lower() for place in places for word in placeholder_words(place)}
     for at, (word, following) in enumerate(pairwise([*words, ""])):
         flag, equals, value = word.partition("=")
         value = value if equals else following

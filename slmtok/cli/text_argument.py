@@ -71,7 +71,26 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
             if names and not Path(rest[0]).suffix
             else "check the name, or put quotes around the text",
         )
+    if not rest:
+        _refuse_text_as_tokenizer(more)
     return in_given_order(click.get_current_context(), names), rest[0] if rest else None
+
+
+def _refuse_text_as_tokenizer(names: Sequence[str]) -> None:
+    """Raises `OptionError` for words behind -t, which other tools take for the text; one word may be a name."""
+    for name in names:
+        if any(map(str.isspace, name)) and not (name.endswith(".json") or os.path.exists(name)):  # noqa: PTH110
+            words = [part for word in arguments_of_command() for part in _divided_option(word)]
+            at = words.index(name)
+            fix = command_line(click.get_current_context(), [*words[: at - 1], *words[at + 1 :], name])
+            raise OptionError(f"-t {name!r} is text, and -t names a tokenizer", limit=TOKENIZER, fix=fix, option="-t")
+
+
+def _divided_option(word: str) -> list[str]:
+    """`--tokenizer=NAME` and `-tNAME` as two words; others as they are."""
+    if word.startswith("--tokenizer="):
+        return word.split("=", 1)
+    return ["-t", word[2:]] if word.startswith("-t") and len(word) > 2 else [word]
 
 
 def _one_text(words: Sequence[str]) -> str:

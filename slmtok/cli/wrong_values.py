@@ -30,6 +30,7 @@ from slmtok.corpus.notes import domain_meant
 from slmtok.errors import SlmtokError, render, suggestion
 from slmtok.files import free_name
 from slmtok.foreign_options import closest
+from slmtok.opening import load
 from slmtok.path_arguments import is_glob
 from slmtok.sizes import parse_size, pointed_numbers
 from slmtok.specials import FIRST_LEARNED, pairs_meant
@@ -298,12 +299,26 @@ def _spellings_in_pairs(name: str, value: str, context: click.Context) -> str:
         return " ".join(f"{name} {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
     if value.endswith(".json") or os.path.isfile(value):  # noqa: PTH113
         return _with_file_as_output(value, context)
-    n_before = sum(param.nargs for param in positional_params(context.command) if param.nargs > 0)
+    is_named = any(word.partition("=")[0] in ("-t", "--tokenizer") for word in arguments)
+    n_before = sum(param.nargs for param in positional_params(context.command) if param.nargs > 0 and not is_named)
     given = positional(context)[n_before:]
     words = [each for each in arguments if each not in given]
-    pairs = pairs_meant(given if value in given else [value])
+    roles = _roles_by_spelling(context)
+    texts = [*(given if value in given else [value]), ""]
+    # A new spelling follows a present one, which stands for its role.
+    new = [bool(each) and "=" not in each and each not in roles for each in texts[1:]]
+    pairs = pairs_meant([roles.get(each, each) if is_new else each for each, is_new in zip(texts, new, strict=False)])
     at = arguments.index(given[0]) if value in given else len(words)
     return _with_output(context, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
+
+
+def _roles_by_spelling(context: click.Context) -> dict[str, str]:
+    """The role of each spelling that the tokenizer of the command has: another one for it is meant by `OLD NEW`."""
+    name = context.params.get("tokenizer")
+    with suppress(SlmtokError):
+        tokens = load(name).specials.tokens if isinstance(name, str) else ()
+        return {token.text: token.role for token in tokens if token.text and token.role}
+    return {}
 
 
 def _with_file_as_output(file: str, context: click.Context) -> str:

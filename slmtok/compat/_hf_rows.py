@@ -480,9 +480,13 @@ class Inputs:
         return {False} if self.second is None else {text is not None for text in self.second}
 
 
-def parse_inputs(text: object, text_pair: object, *, split: bool) -> Inputs:
+_CALL = ("hf", "is_split_into_words")
+
+
+def parse_inputs(text: object, text_pair: object, *, split: bool, call: tuple[str, str] = _CALL) -> Inputs:
     """The texts of a call: `text` with `text_pair`, or pairs as tuples. split: a text is a list of words.
 
+    call: the function that takes a list of texts, and its option for words, which fixes name.
     An empty `text_pair` of a single text is no text, as in Hugging Face. Raises `WrongType`, `OptionError`.
     """
     first, many = _samples(text, "text", split=split)
@@ -500,7 +504,7 @@ def parse_inputs(text: object, text_pair: object, *, split: bool) -> Inputs:
                 option="text_pair",
             )
         pairs = list(zip(first, others if many or text_pair else [None], strict=True))
-    check = _check_words if split else _check_text
+    check = _check_words if split else partial(_check_text, call=call)
     second = [None if other is None else check(other, "text_pair", index) for index, (_, other) in enumerate(pairs)]
     return Inputs(
         [check(one, "text", index) for index, (one, _) in enumerate(pairs)],
@@ -536,16 +540,16 @@ def _is_pair(sample: object, *, split: bool) -> bool:
     return is_two and not (split and isinstance(sample[0], str))  # type: ignore[index]  # a sequence, see is_two
 
 
-def _check_text(text: object, name: str, index: int) -> str:
+def _check_text(text: object, name: str, index: int, call: tuple[str, str] = _CALL) -> str:
     if not isinstance(text, str):
         raise WrongType(
             f"{name} {index} is {type_shown(text)}, not str",
             limit="a str, or (text, text_pair)",
-            fix="is_split_into_words=True for words"
+            fix=f"{call[1]}=True for words"
             if isinstance(text, (list, tuple))
-            else f"hf({ALL_TEXTS})"
+            else f"{call[0]}({ALL_TEXTS})"
             if is_missing(text)
-            else f"hf([{rows}])"
+            else f"{call[0]}([{rows}])"
             if (rows := texts_of_rows(text))
             else "leave it out, or str(it)",
         )

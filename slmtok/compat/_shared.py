@@ -228,6 +228,9 @@ def model_content(path: str | os.PathLike[str], format: str) -> dict[str, Any]:
         if not os.path.isfile(model):  # noqa: PTH113  (false for names that the system refuses)
             fix = "train(text, 1024) and save('tok'), then load('tok.model')"
         raise WrongType(f"{name!r} does not end in .model", limit="a file that save wrote", fix=fix)
+    if not os.path.isfile(name) and os.path.isfile(f"{name}.model"):  # noqa: PTH113
+        fix = f"load({f'{name}.model'!r})"
+        raise MissingInput(f"no file {name!r}", limit="save adds .model to its name", fix=fix, path=name)
     try:
         content: Any = json.loads(read_bytes(name))
     except (ValueError, RecursionError):
@@ -245,7 +248,7 @@ def check_str(text: object) -> str:
         if isinstance(text, (int, float)):
             fix = f"str({short_text(text, 'number')}), if it is text"
         elif isinstance(text, (list, tuple)):
-            fix = "encode_batch(texts)"
+            fix = "[tok.encode(text) for text in texts]"
         if isinstance(text, os.PathLike):
             fix = "path.read_text(encoding='utf-8')"
         elif isinstance(text, Mapping):
@@ -267,6 +270,14 @@ def make_folder(folder: str | os.PathLike[str]) -> Path:
     check_output_name(name := check_path(folder))
     Path(name).mkdir(parents=True, exist_ok=True)
     return Path(name)
+
+
+def with_ids(spellings: object, first: int) -> str:
+    """The dict of special tokens that are given without ids, else of an example, with ids from `first` on."""
+    listed = [spellings] if isinstance(spellings, str) else spellings
+    is_listed = isinstance(listed, (list, tuple)) and all(isinstance(each, str) for each in listed)
+    texts = cast("list[str]", listed) if is_listed else ["<|endoftext|>"]
+    return repr({text: first + number for number, text in enumerate(dict.fromkeys(texts))})
 
 
 def spelling_of(token: object) -> str:

@@ -23,6 +23,7 @@ from slmtok.compat._shared import (
     raw_encoder,
     training_text,
     unknown_id,
+    with_ids,
 )  # fmt: skip
 from slmtok.compat.tiktoken._checks import Allowed, Rules
 from slmtok.errors import CorruptFile, InvalidSpecials, SlmtokError, WrongType
@@ -70,21 +71,19 @@ class RegexTokenizer:
 
     def register_special_tokens(self, special_tokens: Mapping[str, int]) -> None:
         """Sets spelling -> id, replacing earlier ones. Raises `InvalidSpecials`."""
+        first = 256 + len(self.merges)
         if not isinstance(special_tokens, Mapping):
             fact = f"special_tokens must be a dict, not {type(special_tokens).__name__}"
-            raise WrongType(fact, fix="{'<|endoftext|>': 100257}")
+            raise WrongType(fact, fix=with_ids(special_tokens, first))
         texts = map(check_spelling, special_tokens)
         tokens = {text: check_int(f"the id of {text!r}", special_tokens[text], -U64, U32) for text in texts}
         if len(set(tokens.values())) != len(tokens):
-            raise InvalidSpecials(f"two special tokens share an id: {tokens}", fix="give each an id of its own")
+            raise InvalidSpecials(f"two special tokens share an id: {tokens}", fix=with_ids([*tokens], first))
         for text, id in tokens.items():
-            if not check_spelling(text) or id < 256 + len(self.merges):
-                raise InvalidSpecials(
-                    f"special token {text!r} cannot have id {id}",
-                    limit=f"a spelling, and an id of {256 + len(self.merges)} or more (bytes and merges are below)",
-                    fix="give it a higher id",
-                    id=id,
-                )
+            if not check_spelling(text) or id < first:
+                fact = f"special token {text!r} cannot have id {id}"
+                limit = f"a spelling, and an id of {first} or more (bytes and merges are below)"
+                raise InvalidSpecials(fact, limit=limit, fix=with_ids([*tokens], first), id=id)
         self.special_tokens = tokens
 
     def encode_ordinary(self, text: str) -> list[int]:

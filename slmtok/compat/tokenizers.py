@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -34,6 +35,7 @@ from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
 from slmtok.files import mention_texts
 from slmtok.id_arrays import check_row
 from slmtok.notebook import html_tokens
+from slmtok.record_texts import short_text
 from slmtok.tokenizer import Tokenizer as _Tokenizer
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ByteLevelBPETokenizer", "DecodeStream", "Encoding"]
 
+_parse = partial(parse_inputs, call=("encode_batch", "is_pretokenized"))
 _ROLES = {
     "<unk>": "unk", "[UNK]": "unk", "<s>": "bos", "[CLS]": "bos", "<|startoftext|>": "bos",
     "</s>": "eos", "<|endoftext|>": "eos", "<eos>": "eos", "<bos>": "bos", "<pad>": "pad", "[PAD]": "pad",
@@ -229,14 +232,18 @@ class ByteLevelBPETokenizer:
 
         is_pretokenized: a text is a list of words. Raises `WrongType`.
         """
-        return self._encode(parse_inputs([sequence], None if pair is None else [pair], split=is_pretokenized))[0]
+        if isinstance(sequence, (list, tuple)) and not is_pretokenized:
+            texts = short_text(sequence, "texts")
+            fix = f"encode_batch({texts}), or encode({texts}, is_pretokenized=True) for words"
+            raise WrongType(f"a {type(sequence).__name__} is not one text", fix=fix)
+        return self._encode(_parse([sequence], None if pair is None else [pair], split=is_pretokenized))[0]
 
     def encode_batch(
         self, inputs: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
         """Encodes several texts or (text, pair) tuples."""
         texts = list(check_iterable(inputs, "encode_batch"))
-        return self._encode(parse_inputs(texts, None, split=is_pretokenized)) if texts else []
+        return self._encode(_parse(texts, None, split=is_pretokenized)) if texts else []
 
     def _encode(self, inputs: Inputs) -> list[Encoding]:
         rows = make_rows(self.tokenizer, inputs, Plan(), Frame(), overflow=False, threads=0)

@@ -305,9 +305,12 @@ def write_ids(target: str, rows: Sequence[Ids], dtype: np.dtype[Any], *, has_hea
 def parse_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     """(line number from 1, its ids) of each line. Raises `MalformedRecord`, `UnknownId`."""
     line = _Line(name, 1)
-    is_open = False
+    is_open = is_last = False
     incomplete_word = b""
-    while block := stream.read(BLOCK_BYTES):
+    while not is_last:
+        block = stream.read(BLOCK_BYTES)
+        # A terminal would wait for a second end behind a short block.
+        is_last = len(block) < BLOCK_BYTES
         *ended, rest = (incomplete_word + block).split(b"\n")
         for text in ended:
             line.add(text)

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,16 @@ def test_control_characters_are_escaped_on_a_terminal(slm: Any, run: Path, monke
     prompt = "The \x1b]0;title\x07\x9b"
     ran = slm("sample", run, "--prompt", prompt, "--max-new", 1, code=0)
     assert ran.out.startswith(prompt.encode("unicode_escape").decode() if is_terminal else prompt)
+
+
+def test_a_prompt_that_is_typed(slm: Any, run: Path, monkeypatch: Any) -> None:
+    ours, theirs = os.openpty()
+    os.write(ours, b"once upon\n\x04")
+    with os.fdopen(theirs) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        told = slm("sample", run, "--prompt", "-", "--max-new", 2, code=0).err
+    os.close(ours)
+    assert told.count("note: input is read from the terminal; Ctrl-D ends it\n") == 1
 
 
 def test_the_prompt_as_an_argument(slm: Any, run: Path) -> None:

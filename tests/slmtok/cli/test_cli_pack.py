@@ -419,3 +419,22 @@ def test_a_limit_before_the_tail_of_the_only_document_is_named(slmtok, tok, tmp_
             )
     with pytest.warns(UserWarning, match=r"max_bytes=200 ends within .*; document='line', or max_bytes=865 makes some"):
         package.pack("one.txt", package.load(tok), "e", max_bytes=200)
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("train=a.txt val=b.txt", "a.txt b.txt --val files:b.txt"),
+        ("a.txt validation=b.txt", "a.txt b.txt --val files:b.txt"),
+        ("train=a.txt", "a.txt"),
+        ("data=a.txt --val b.txt", "a.txt b.txt --val files:b.txt"),
+    ],
+)
+def test_files_by_name_as_data_sets_takes_them(slmtok, tok, line, fix):
+    Path("a.txt").write_text("the cat sat on the mat. " * 20)
+    Path("b.txt").write_text("the dog sat by the door. " * 20)
+    ran = slmtok("pack", *line.split(), "-t", tok, "-o", "data")
+    assert ran.code == 2 and f"{line.split()[line.startswith('a.txt')]!r} is neither a file nor an option" in ran.err
+    meant = f"slmtok pack {fix} -t {tok} -o data"
+    assert fix_of(ran) == meant
+    assert slmtok(*meant.split()[1:]).code == 0

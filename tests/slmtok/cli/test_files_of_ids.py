@@ -135,3 +135,21 @@ def test_each_innermost_list_is_a_document(slmtok, here: Path, text: str, lines:
     program = slmtok("decode", "-t", "tok.json", stdin=text.encode()).err.partition("pipe it through ")[2]
     made = subprocess.run(program, shell=True, check=True, input=text, capture_output=True, text=True).stdout
     assert made.splitlines() == lines
+
+
+@pytest.mark.parametrize("output_format", ["bin", "npy"])
+def test_ids_that_encode_wrote_are_described_by_their_text(slmtok, here: Path, output_format: str) -> None:
+    ids = f"own.{output_format}"
+    assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", output_format, "-o", ids).code == 0
+    line = f"slmtok decode {ids} -t tok.json"
+    ran = slmtok("info", ids)
+    assert ran.code == 1 and ran.err.startswith(
+        f"error: {ids} is a file of ids, not a file that slmtok info describes\n"
+    )
+    assert ran.err.endswith(f"  fix:   {line}\n")
+    ran = slmtok("verify", ids)
+    assert ran.code == 1 and ran.out.endswith(f"  fix:   {line}\n")
+    assert slmtok(*shlex.split(line)[1:]).out == TEXT
+    package.load("tok.json").save("other.json")
+    # The ids may be those of either.
+    assert slmtok("info", ids).err.endswith(f"  fix:   slmtok decode {ids} -t TOK\n")

@@ -101,3 +101,56 @@ def test_a_limit_of_the_audit_is_not_another_text(slmtok, here: Path) -> None:
 def test_megabytes_of_stories_are_named(slmtok) -> None:
     ran = slmtok("sample-corpus", "--bytes", "20", "-o", "x.txt")
     assert ran.code == 2 and "fix:   --bytes 20MB, or --bytes 5000\n" in ran.err and not Path("x.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("view tok.json page.html", "view tok.json -o page.html"),
+        ("view tok.json 'some text' page.html", "view tok.json 'some text' -o page.html"),
+        ("view tok.json page.html 'some text'", "view tok.json 'some text' -o page.html"),
+        ("import hf/tokenizer.json own.json", "import hf/tokenizer.json -o own.json"),
+        ("import hf/tokenizer.json tok.json", "import hf/tokenizer.json -o tok-2.json"),
+        ("train a.txt tok.json --vocab 280", "train a.txt --vocab 280 -o tok-2.json"),
+        ("train a.txt tok.json --vocab 295", "extend tok.json a.txt --vocab 295 -o tok-2.json"),
+        ("count a.txt a.counts", "count a.txt -o a-2.counts"),
+        ("slice tok.json small.json --vocab 280", "slice tok.json --vocab 280 -o small-2.json"),
+        ("prune tok.json small.json --unused-on a.txt", "prune tok.json --unused-on a.txt -o small-2.json"),
+        ("extend tok.json a.txt small.json --vocab 295", "extend tok.json a.txt --vocab 295 -o small-2.json"),
+        ("audit tok.json old.json --on a.txt", "audit tok.json --on a.txt -o old-2.json"),
+    ],
+)
+def test_an_argument_with_the_suffix_of_the_output_is_the_output(slmtok, here: Path, line: str, fix: str) -> None:
+    if "import" in line:
+        assert slmtok("export", "tok.json", "--output-format", "hf", "-o", "hf", "--no-verify").code == 0
+    if "small.json" in line:
+        Path("small.json").write_bytes(Path("tok.json").read_bytes())
+    if "old.json" in line:
+        assert slmtok("audit", "tok.json", "--on", "a.txt", "-o", "old.json").code == 0
+    before = {path: path.stat().st_mtime_ns for path in Path().rglob("*") if path.is_file()}
+    ran = slmtok(*shlex.split(line))
+    assert (ran.code, fix_of(ran)) == (2, f"slmtok {fix}")
+    assert slmtok(*shlex.split(fix)).code == 0
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("train a.counts a.txt --vocab 280 -o g.json", "train a.counts --vocab 280 -o g.json"),
+        ("extend tok.json a.counts a.txt --vocab 295 -o g.json", "extend tok.json a.counts --vocab 295 -o g.json"),
+    ],
+)
+def test_counts_beside_the_text_that_they_are_of(slmtok, here: Path, line: str, fix: str) -> None:
+    ran = slmtok(*line.split())
+    assert (ran.code, fix_of(ran)) == (2, f"slmtok {fix}")
+    assert slmtok(*fix.split()).code == 0
+    Path("g.json").unlink()
+    Path("b.txt").write_text(SENTENCE)
+    pair = fix.replace("a.counts", "a.counts more.counts")
+    assert fix_of(slmtok(*line.replace("a.txt", "b.txt").split())) == (
+        f"slmtok count b.txt -o more.counts && slmtok {pair}"
+    )
+    assert fix_of(slmtok(*line.replace("a.txt", "docs.jsonl").split())) == (
+        f"slmtok {fix}, if the counts are of that text; else slmtok count docs.jsonl -o more.counts && slmtok {pair}"
+    )

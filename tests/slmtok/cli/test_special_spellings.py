@@ -195,3 +195,22 @@ def test_the_remedy_for_a_spelling_keeps_its_escapes(slmtok, here) -> None:
     assert ran.code == 2 and r"user=\n" in options
     assert slmtok("train", "a.txt", "--vocab", "290", *options, "-o", "new.json").code == 0
     assert package.load("new.json").specials.text("user") == "\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["</s>", "<|endoftext|>"], ["eos=<|endoftext|>"]),
+        (["<s>", "<|begin|>", "</s>", "<|im_end|>"], ["bos=<|begin|>", "eos=<|im_end|>"]),
+        (["<>", "<pad>"], ["pad=<pad>"]),
+    ],
+)
+@pytest.mark.parametrize("tokenizer", [["tok.json"], ["-t", "tok.json"]])
+def test_a_present_spelling_stands_for_its_role(slmtok, here, given, meant, tokenizer) -> None:
+    ran = slmtok("set-special", *tokenizer, *given, "-o", "chat.json")
+    line = shlex.join(["slmtok", "set-special", *tokenizer, *meant, "-o", "chat.json"])
+    assert (ran.code, ran.err.splitlines()[-1]) == (2, f"  fix:   {line}")
+    assert slmtok(*shlex.split(line)[1:]).code == 0
+    specials = package.load("chat.json").specials
+    assert [f"{role}={specials.text(role)}" for role in (pair.partition("=")[0] for pair in meant)] == meant
+    assert [token.id for token in specials.tokens if token.role] == [*range(6)]

@@ -46,6 +46,9 @@ def raw_on_terminal():
     return run
 
 
+TYPED = "note: input is read from the terminal; Ctrl-D ends it\n"
+
+
 @pytest.mark.parametrize(("line", "count"), [("count - -o out.counts", 1), ("count - -o out.counts -q", 0)])
 def test_text_that_is_typed(line, count, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -55,8 +58,21 @@ def test_text_that_is_typed(line, count, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(sys, "stdin", stdin)
         assert main(line.split()) == 0
     os.close(ours)
-    assert capsys.readouterr().err.count("note: text is read from the terminal; Ctrl-D ends it\n") == count
+    assert capsys.readouterr().err.count(TYPED) == count
     assert package.PretokenCounts.load("out.counts").bytes == len("The cat sat.\n")
+
+
+@pytest.mark.parametrize("line", ["decode -t tok.json -o text.txt", "decode - -t tok.json --input-format ids"])
+def test_ids_that_are_typed(line, tmp_path, monkeypatch, capsys, story_text):
+    monkeypatch.chdir(tmp_path)
+    package.train(package.Texts([story_text]), vocab_size=300).save("tok.json")
+    ours, theirs = os.openpty()
+    os.write(ours, b"100 101\n\x04")
+    with os.fdopen(theirs) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert main(line.split()) == 0
+    os.close(ours)
+    assert capsys.readouterr().err.count(TYPED) == 1
 
 
 @pytest.mark.parametrize(

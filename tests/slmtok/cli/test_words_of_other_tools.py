@@ -34,6 +34,8 @@ def here(slmtok, tmp_path: Path) -> Path:
         "preprocess a.txt -t tok.json -o data": "slmtok pack a.txt -t tok.json -o data",
         "count a.txt --append -o old.counts": "slmtok count a.txt -o new.counts && "
         "slmtok merge old.counts new.counts -o merged.counts",
+        "show tok.json -t 'the cat'": "slmtok show tok.json 'the cat'",
+        "view --tokenizer='the cat' tok.json": "slmtok view tok.json 'the cat'",
         "show tok.json 'the cat' --html": "slmtok view tok.json 'the cat' -o tokens.html",
         "eval tok.json --baseline tok.json --on a.txt": "slmtok eval tok.json tok.json --on a.txt",
         "view old.counts -o v.html": "slmtok view tok.json -o v.html",

@@ -212,7 +212,7 @@ CASES = {
     ),
     "encode a.txt -t tok.json -t cut.json": (2, "error: --tokenizer is given 2 times\n"),
     "train a.txt --vocab 280 -o x -o y": (2, "error: --output is given 2 times\n"),
-    "info ids.npy": (1, "ids.npy is a numpy array, not a file that slmtok info describes\n"),
+    "info ids.npy": (1, "ids.npy is a file of ids, not a file that slmtok info describes\n"),
     "info dead.json": (1, "fix:   slmtok prune TOK --ids dead.json -o FILE removes them\n"),
     "info page.html": (1, "fix:   open it in a browser\n"),
     "encode table.parquet -t tok.json": (2, "fix:   --format parquet, or --format text to read"),

@@ -169,3 +169,35 @@ def test_files_that_are_no_models(tmp_path, monkeypatch):
     with pytest.raises(WrongType) as caught:
         tokenizer.load("a.txt")
     assert caught.value.fix == "train(text, 1024) and save('tok'), then load('tok.model')"
+
+
+@pytest.mark.parametrize(
+    ("given", "texts"), [(["<|a|>", "<|b|>"], ["<|a|>", "<|b|>"]), ("<|a|>", ["<|a|>"]), ({"<|a|>": 3}, ["<|a|>"])]
+)
+def test_specials_without_sound_ids_get_the_next_ones(given, texts):
+    tokenizer = RegexTokenizer()
+    tokenizer.train(TEXT, 260)
+    with pytest.raises((WrongType, InvalidSpecials)) as caught:
+        tokenizer.register_special_tokens(given)
+    meant = eval(caught.value.fix)
+    assert meant == {text: 260 + number for number, text in enumerate(texts)}
+    tokenizer.register_special_tokens(meant)
+    assert tokenizer.encode("<|a|>", allowed_special="all") == [260]
+
+
+def test_a_prefix_that_ends_as_a_model_is_loaded_by_the_fix(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tokenizer = BasicTokenizer()
+    tokenizer.train(TEXT, 260)
+    tokenizer.save("mine.model")
+    with pytest.raises(MissingInput) as caught:
+        tokenizer.load("mine.model")
+    assert caught.value.fix == "load('mine.model.model')"
+    eval(caught.value.fix, {"load": tokenizer.load})
+
+
+def test_a_list_of_texts_is_encoded_by_the_fix():
+    tokenizer, texts = RegexTokenizer(), ["a b", "c"]
+    with pytest.raises(WrongType) as caught:
+        tokenizer.encode(texts)
+    assert eval(caught.value.fix, {"tok": tokenizer, "texts": texts}) == [tokenizer.encode(text) for text in texts]

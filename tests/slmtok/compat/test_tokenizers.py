@@ -156,3 +156,25 @@ def test_misuse():
         made.train_from_iterator(TEXTS, 200)
     with pytest.raises(InvalidSpecials, match="both the special 'pad'"):
         made.train_from_iterator(TEXTS, 300, special_tokens=["<pad>", "[PAD]"])
+
+
+@pytest.mark.parametrize("texts", [["Two cats.", "One dog."], ["a", "b", "c"], ("a", "b")])
+def test_a_list_is_not_one_text(tok, texts):
+    with pytest.raises(WrongType, match="is not one text") as caught:
+        tok.encode(texts)
+    names = {"encode_batch": tok.encode_batch, "encode": tok.encode}
+    batch, words = caught.value.fix.removesuffix(" for words").split(", or ")
+    assert eval(batch, names) == [tok.encode(text) for text in texts]
+    assert eval(words, names).ids == [id for text in texts for id in tok.encode(text).ids]
+
+
+def test_fixes_of_a_batch_name_its_call(tok):
+    texts = [["a", "b", "c"]]
+    with pytest.raises(WrongType) as caught:
+        tok.encode_batch(texts)
+    assert caught.value.fix == "is_pretokenized=True for words"
+    assert len(tok.encode_batch(texts, is_pretokenized=True)) == 1
+    texts = ["a", None]
+    with pytest.raises(WrongType) as caught:
+        tok.encode_batch(texts)
+    assert len(eval(caught.value.fix, {"encode_batch": tok.encode_batch, "texts": texts})) == 2
