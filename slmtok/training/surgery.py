@@ -169,7 +169,19 @@ def extend(
     return extend_counts(tokenizer, counts, options, progress)
 
 
-_NEW_TOKENS = ("new_tokens", "n_new_tokens", "num_new_tokens", "n_new", "more", "n_tokens", "num_tokens", "add")
+_NEW_TOKENS = (
+    "new_tokens",
+    "n_new_tokens",
+    "num_new_tokens",
+    "n_new",
+    "more",
+    "n_tokens",
+    "num_tokens",
+    "add",
+    "num_merges",
+    "n_merges",
+    "merges",
+)
 """Names of other programs for the number of tokens that are added."""
 
 
