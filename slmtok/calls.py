@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
-from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OF_BOS, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
 from slmtok.record_texts import are_segments, is_source, left_out, scalar, short_text
 
@@ -297,9 +297,8 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     if owner == "Tokenizer" and name == "encode_files" and args and unknown.keys() <= _OF_READING:
         kept = {each: value for each, value in taken.items() if each not in ("paths", "out", "progress")}
         return call_text("slmtok.pack", [args[0], Expression("tok"), free_name("data")], {**kept, **unknown})
-    if name == "as_hf" and {*unknown} <= {*AS_HF, *BOTH_AS_HF}:
-        made = call_text("slmtok.compat.as_hf", args if args or "tokenizer" in taken else [Expression("tok")], taken)
-        return f"hf = {made}; {call_text('hf', [Expression('text')], hf_options(unknown, several=False))}"
+    if name == "as_hf":
+        return _as_hf_meant(args, taken, unknown)
     if owner == "Encoding" and name in _OF_ENCODINGS and not taken:
         method, options, listed = _OF_ENCODINGS[name]
         values = [Expression(argument_text(each, "value")) for each in args]
@@ -311,6 +310,27 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     if name == "slice" and isinstance(value, int) and isinstance(size, int) and value > size:
         return f"slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size={value}); slice is up to n_vocab={size}"
     return None
+
+
+def _as_hf_meant(args: Sequence[Any], taken: Mapping[str, Any], unknown: Mapping[str, Any]) -> str | None:
+    """The call of `as_hf` for options of its calls, and for spellings of special tokens; None for other options."""
+    kept, spelled = dict(taken), ""
+    options: dict[str, Any] = {}
+    for option, value in unknown.items():
+        text, role = getattr(value, "content", value), option.removesuffix("_token")  # of an `AddedToken`
+        if option == "add_eos_token":
+            kept["add_eos"] = value
+        elif option in ("bos_token", "eos_token", "unk_token") and isinstance(text, str):
+            spelled += f".with_special({role!r}, {text!r})"
+        else:
+            options |= {"add_special_tokens": bool(value)} if option in OF_BOS else {option: value}
+    if not options.keys() <= {*AS_HF, *BOTH_AS_HF}:
+        return None
+    tok = kept.pop("tokenizer", args[0] if args else Expression("tok"))
+    shown = f"tok{spelled}" if spelled else argument_text(tok)
+    made = call_text("slmtok.compat.as_hf", [Expression(shown)], kept)
+    hf = call_text("hf", [Expression("text")], hf_options(options, several=False))
+    return f"hf = {made}; {hf}" if options else made
 
 
 _OF_READING = frozenset(

@@ -20,6 +20,8 @@ AS_HF = frozenset(
 """Options of a call of a tokenizer of transformers, and of `as_hf(tok)`, that `encode` and `encode_batch` lack."""
 BOTH_AS_HF = ("add_special_tokens", "return_tensors", "threads")
 """Further options of `as_hf(tok)`, which `encode` or `encode_batch` has, or which have a counterpart there."""
+OF_BOS = ("add_bos", "add_bos_token", "bos")
+"""Options for bos, which calls of `as_hf(tok)` add together with other special tokens."""
 EXAMPLE_LENGTH = 128
 """A number of ids for rows that are padded to a length which is not given."""
 
@@ -464,6 +466,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return "val", split_of_share(held_out_share(name, str(value)))
     if name in VALIDATION_FILES and "val" in options:
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
+    if name in OF_BOS and "add_special_tokens" in options:
+        return "add_special_tokens", (Setting("add_special_tokens", bool(value)),)
     if name in _MERGES and _TRAINING in options:
         n_merges = str(value)
         is_number = n_merges.isascii() and n_merges.isdecimal()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import numpy as np
@@ -39,7 +40,7 @@ from slmtok.record_texts import left_out
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED, SPELLING, pairs_meant
 from slmtok.token_text import SPACE
-from slmtok.tokenizer import Tokenizer, check_tokenizer, names_file, refuse_swapped
+from slmtok.tokenizer import Tokenizer, check_tokenizer, names_file, read_tokenizer, refuse_swapped
 from slmtok.training.api import check_no_reading, count, require_text
 from slmtok.training.counts import BLOCK_PIECES, PretokenCounts
 from slmtok.training.learn import learn_more
@@ -214,12 +215,10 @@ def _extend_opened(
     keywords: Mapping[str, object],
 ) -> str | None:
     """The call of `extend` with the tokenizer in a file, all arguments mended; None where one has another fix."""
-    from slmtok.opening import load
-
     if names_file(counts) and not names_file(path):
         path, counts = cast("Any", (counts, path))
     try:
-        tokenizer = load(path) if os.path.isfile(path) else None  # noqa: PTH113  (false for any name)
+        tokenizer = read_tokenizer(Path(path)) if os.path.isfile(path) else None  # noqa: PTH113  (false for any name)
     except SlmtokError:
         tokenizer = None
     if tokenizer is None:

@@ -336,6 +336,37 @@ def test_packing_opens_the_tokenizer_that_is_named(tok: slmtok.Tokenizer) -> Non
     assert caught.value.fix == "slmtok.load('gpt2')"
 
 
+@pytest.mark.parametrize(
+    "given", ["tok.encode('the cat')", "tok.encode_list('the cat')", "tok.encode_batch(['the cat'])", "[[1, 2], [3]]"]
+)
+def test_ids_in_the_place_of_a_corpus_are_not_packed(tok: slmtok.Tokenizer, given: str) -> None:
+    with pytest.raises(WrongType, match=r"corpus holds ids \(\w+\), and pack encodes the text of files") as caught:
+        slmtok.pack(eval(given), tok, "o", val="none")
+    assert caught.value.fix == "slmtok.pack('corpus.txt', tok, 'o', val='none')" and not Path("o").exists()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.count('a.txt', tok)", "tok.count_tokens([open('a.txt', encoding='utf-8').read()])"),
+        ("slmtok.count('a.txt', tokenizer=tok)", "tok.count_tokens([open('a.txt', encoding='utf-8').read()])"),
+        ("slmtok.count(['a.txt'], tok)",
+         "tok.count_tokens([open(path, encoding='utf-8').read() for path in ['a.txt']])"),
+        ("slmtok.count(slmtok.Texts(texts), tok)", "tok.count_tokens(texts)"),
+        ("slmtok.count('a.txt', tokenizer='tok.json')",
+         f"{OPENED}tok.count_tokens([open('a.txt', encoding='utf-8').read()])"),
+    ],
+)  # fmt: skip
+def test_counting_with_a_tokenizer_is_counting_its_tokens(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    names = {"slmtok": slmtok, "tok": tok, "texts": [TEXT]}
+    with pytest.raises(SlmtokError, match="takes no tokenizer: it counts pretokens") as caught:
+        eval(call, names)
+    assert caught.value.fix == fix
+    assert eval(fix.removeprefix(OPENED), names).tolist() == [len(tok.encode_list(TEXT))]
+
+
 def test_texts_in_the_place_of_paths_are_in_the_fix(tok: slmtok.Tokenizer) -> None:
     for call in (lambda: slmtok.prune(tok, unused_on=["the cat sat"]), lambda: slmtok.count(["the cat", "a dog"])):
         with pytest.raises(MissingInput) as caught:

@@ -6,6 +6,7 @@ import copy
 import errno
 import gc
 import json
+import math
 import pickle
 import re
 import subprocess
@@ -102,6 +103,45 @@ def fix_of(call) -> str | None:
             lambda tok: slmtok.compat.as_hf(tok, pad="eos", truncation=True, max_length=128),
             "hf = slmtok.compat.as_hf(tok, pad='eos'); hf(text, truncation=True, max_length=128)",
         ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, add_bos=False),
+            "hf = slmtok.compat.as_hf(tok); hf(text, add_special_tokens=False)",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, pad="eos", add_bos_token=False, add_eos_token=True),
+            "hf = slmtok.compat.as_hf(tok, pad='eos', add_eos=True); hf(text, add_special_tokens=False)",
+        ),
+        (lambda tok: slmtok.compat.as_hf(tok)("a", bos=False), "add_special_tokens=False"),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, eos_token="<|endoftext|>", add_eos=True),
+            "slmtok.compat.as_hf(tok.with_special('eos', '<|endoftext|>'), add_eos=True)",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, bos_token="<s>", padding=True),
+            "hf = slmtok.compat.as_hf(tok.with_special('bos', '<s>')); hf(text, padding=True)",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, padding_side="longest"),
+            "hf = slmtok.compat.as_hf(tok); hf(text, padding='longest')",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, truncation_side="only_first"),
+            "hf = slmtok.compat.as_hf(tok); hf(text, truncation='only_first')",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok)("a", padding_side="max_length"),
+            "padding='max_length', max_length=128",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok)("a", padding_side="middle"),
+            "padding_side='right', or padding_side='left'",
+        ),
+        (lambda tok: slmtok.compat.as_hf(tok)(None), "hf(text if isinstance(text, str) else '')"),
+        (lambda tok: slmtok.compat.as_hf(tok)(math.nan), "hf(text if isinstance(text, str) else '')"),
+        (lambda tok: slmtok.compat.as_hf(tok)(123), "hf('123') for its digits, or hf.decode([123]) for an id"),
+        (lambda tok: slmtok.compat.as_hf(tok)("a", 1.5), "text_pair='1.5'"),
+        (lambda tok: slmtok.compat.as_hf(tok)(b"a"), "for bytes: tok.encode(data) of slmtok's tokenizer"),
+        (lambda tok: slmtok.compat.as_hf(tok)(object()), "hf('some text')"),
         (lambda tok: slmtok.compat.as_hf(tok, trunc=True), "help(slmtok.compat.as_hf)"),
         (lambda tok: slmtok.compat.as_hf(padding=True), "hf = slmtok.compat.as_hf(tok); hf(text, padding=True)"),
         (
