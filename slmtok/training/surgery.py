@@ -227,7 +227,8 @@ def _extend_opened(
         _checked_options(tokenizer, counts, options, keywords)
         call = _extend_text(tokenizer, counts, options, keywords)
     except SlmtokError as error:
-        call = str(error.fix)
+        mended = error.parts["fix"]
+        call = mended if isinstance(mended, str) else ""
     return f"tok = {call_text('slmtok.load', [path], {})}; {call}" if call.startswith("slmtok.extend(tok") else None
 
 
