@@ -130,6 +130,21 @@ def explains_settings(
     return lambda target: _explained(target, names, lengths, reading)
 
 
+def help_call(function: Callable[..., Any]) -> str:
+    """The call that shows the options of a function or a method: `help(slmmodel.train)`.
+
+    It is the fix for an option of no known meaning: a call without that option does something else than was meant.
+    """
+    name, parts = function.__qualname__.removesuffix(".__init__"), function.__module__.split(".")
+    owner = name.partition(".")[0]
+    for n_parts in range(1, len(parts)):
+        package = ".".join(parts[:n_parts])
+        module = sys.modules[package]
+        if owner in getattr(module, "__all__", ()) and getattr(module, owner).__module__ == function.__module__:
+            return f"help({package}.{name})"
+    return f"help({function.__module__}.{name})"
+
+
 def written_keywords(**given: object) -> list[str]:
     """`name=value` of each keyword that is not None, as a fix repeats it; an object that is no literal by its name."""
     shown = {name: repr(value) if is_literal(value) else name for name, value in given.items() if value is not None}
@@ -183,15 +198,15 @@ def _explained(
         if wrong and len(named) == len(parameters):
             all_names = list(names())
             if options and "options" in named and (decoding := _as_options(options, named, given, keywords)):
-                raise _unknown_options(name, keywords, named, all_names, lengths(), decoding)
+                raise _unknown_options(function, keywords, named, all_names, lengths(), decoding)
             of_text = _of_text(wrong, all_names, reading)
             path = getattr(args[0], "path", None) if args else None
             fix = _fix_of_text(name, path, parameters, given, keywords, of_text) if of_text else None
-            raise _unknown_options(name, keywords, named, all_names, lengths(), (of_text if fix else (), fix))
+            raise _unknown_options(function, keywords, named, all_names, lengths(), (of_text if fix else (), fix))
         for option, value in keywords.items():
             # An option of another library for one that is missing.
             if option in FOREIGN_OPTIONS and FOREIGN_OPTIONS[option][0] in set(named) - keywords.keys():
-                raise unknown_option(name, option, value, named)
+                raise unknown_option(name, option, value, named, fallback=help_call(function))
         # Python adds the number of options by name, which are right.
         reason = _WITH_NAMED.sub(r"but \1 were given", reason)
         if "missing" in reason:
@@ -432,7 +447,7 @@ def _is_packed(data: object) -> bool:
 
 
 def _unknown_options(
-    call: str,
+    function: Callable[..., Any],
     keywords: Mapping[str, object],
     named: Sequence[str],
     names: Sequence[str],
@@ -444,7 +459,10 @@ def _unknown_options(
     of_text: the keywords that say how text is read, and the one fix of all of them.
     """
     wrong, settings = {name: keywords[name] for name in keywords if name not in named}, keywords.get("settings")
-    first, *_ = errors = [unknown_option(call, option, value, named, names) for option, value in wrong.items()]
+    call, fallback = function.__qualname__.removesuffix(".__init__").rpartition(".")[2], help_call(function)
+    first, *_ = errors = [
+        unknown_option(call, option, value, named, names, fallback=fallback) for option, value in wrong.items()
+    ]
     for error, (option, value) in zip(errors, wrong.items(), strict=True):
         error.settings = settings if isinstance(settings, Mapping) else {}
         if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
@@ -463,7 +481,9 @@ def _unknown_options(
     read, fix_of_text = of_text
     fixes = {", ".join(read): fix_of_text} if read else {}
     fixes |= {option: each.fix for option, each in zip(wrong, errors, strict=True) if option not in read}
-    if read or len(fixes) > 1:
+    if unlike := ", ".join(option for option, fix in fixes.items() if fix == fallback):
+        fixes = {option: fix for option, fix in fixes.items() if fix != fallback} | {unlike: fallback}
+    if read or len(errors) > 1:
         first.fix = "; ".join(f"for {option} {fix}" if len(fixes) > 1 else f"{fix}" for option, fix in fixes.items())
     return first
 
@@ -613,7 +633,9 @@ def _of_run(call: str, option: str, value: object, is_of_app: bool, is_of_model:
     model = "run.run.model" if is_of_app else "run.model"
     if call in ("load", "generate") and own_setting(option) == _PRECISION:
         return _converted("model" if is_of_model else model, value)
-    if call == "generate" and option in STREAMS and is_of_model and value:
+    if call == "generate" and option in STREAMS and not value:
+        return "leave it out: generate gives all new ids at once"
+    if call == "generate" and option in STREAMS and is_of_model:
         return (
             "for step in slmmodel.generation.Generation(model, prompts): print(step), which takes its other arguments"
         )
@@ -655,9 +677,12 @@ def _of_one_call(call: str, option: str, text: str, *, is_of_app: bool) -> str |
 
 
 def unknown_option(
-    call: str, option: str, value: object, options: Iterable[str], names: Sequence[str] = ()
+    call: str, option: str, value: object, options: Iterable[str], names: Sequence[str] = (), *, fallback: str
 ) -> WrongType:
-    """The error for a keyword that a call does not have; `names` are those of the settings that it takes."""
+    """The error for a keyword that a call does not have; `names` are those of the settings that it takes.
+
+    fallback: the fix for a keyword of no known meaning, as of `help_call`.
+    """
     known = list(options)
     setting = _setting_named(option, value, names) if "settings" in known else None
     ours, fix = FOREIGN_OPTIONS.get(option, ("", ""))
@@ -689,7 +714,7 @@ def unknown_option(
     else:
         is_shown = isinstance(value, str | int | float | list | tuple | dict | None)
         text = repr(value) if is_shown and len(repr(value)) <= _MAX_SHOWN_WHOLE else "..."
-        instead = f"{meant}={text}" if meant else "leave it out"
+        instead = f"{meant}={text}" if meant else fallback
         # A run of `slmmodel.app`, which takes a tokenizer or text, has the run of ids inside.
         is_of_app = bool({"tokenizer", "prompt", "text"} & {*known})
         if "settings" in known and (precision := switched_on(option, value)):

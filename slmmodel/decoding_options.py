@@ -126,7 +126,7 @@ class SamplingOptions(Section):
 
 def _unknown(name: str, values: Mapping[str, Any], kind: type[SamplingOptions]) -> UnknownName:
     """The error for an option that does not exist; of another library's, its fix has all options of the call."""
-    error = unknown_name("option", name, kind.model_fields, "{}, or leave it out")
+    error = unknown_name("option", name, kind.model_fields, "{}")
     if name in HABITS:
         meant = as_own_decoding(values)
         words = ", ".join(written_keywords(**meant.options))
@@ -136,8 +136,8 @@ def _unknown(name: str, values: Mapping[str, Any], kind: type[SamplingOptions]) 
     elif name == "max_new_tokens":
         error.fact = f"max_new_tokens is an argument of generate(), and no field of {kind.__name__}"
         error.fix = f"run.generate(ids, {', '.join(written_keywords(**values))})"
-    elif str(error.fix).startswith("OPTION"):
-        error.fix = "leave it out"
+    elif error.fix == "OPTION":
+        error.fix = "help(slmmodel.sampling.SamplingOptions)"
     return error
 
 
@@ -277,7 +277,8 @@ def refuse_stream(
     of_steps = {option: options.pop(option) for option in ("max_new_tokens", "overflow") if option in options}
     reason = "only draws of the model alone come step by step"
     known = (*call, *DecodingOptions.model_fields)
-    meant.left_out |= {each: reason if each in known else "nothing here stands for it" for each in meant.options}
+    unlike = [each for each in meant.options if each not in known]
+    meant.left_out |= {each: reason for each in meant.options if each in known}
     shown = next(iter(written_keywords(prompt=prompt)), "prompt=").partition("=")[2]
     shown = shown if len(shown) <= MAX_SHOWN and shown != "prompt" else prompt_name
     # No name of a caller: `run` may be another one.
@@ -295,7 +296,17 @@ def refuse_stream(
         f"steps = {steps}",
     ]
     fix = "; ".join([*made, f"[{printed} for step in steps]"]) + meant.remark()
+    fix = _with_unlike(unlike, fix, is_of_text=opening is not None)
     raise WrongType(f"generate() has no option {name!r}", limit="it returns when all is generated", fix=fix)
+
+
+def _with_unlike(unlike: Sequence[str], fix: str, *, is_of_text: bool) -> str:
+    """The fix of a call of `generate` and, before it, what shows the options, for those of no known meaning."""
+    return f"for {', '.join(unlike)} {_HELP_OF_GENERATE[is_of_text]}; for the other options {fix}" if unlike else fix
+
+
+_HELP_OF_GENERATE = ("help(slmmodel.Run.generate)", "help(slmmodel.app.TextRun.generate)")
+"""The call that shows the options of a run of ids, and of one of text."""
 
 
 def check_options(
@@ -307,7 +318,12 @@ def check_options(
     opened: the call that opens the run, for its fix; without it the run is the variable `run`.
     """
     known = dict.fromkeys((*others, *DecodingOptions.model_fields))
-    wrong = {name: unknown_option("generate", name, value, known) for name, value in given.items() if name not in known}
+    fallback = _HELP_OF_GENERATE[opened is not None]
+    wrong = {
+        name: unknown_option("generate", name, value, known, fallback=fallback)
+        for name, value in given.items()
+        if name not in known
+    }
     if not wrong:
         return
     error = next(iter(wrong.values()))
@@ -315,7 +331,7 @@ def check_options(
         error.fact = f"generate() has no options {', '.join(map(repr, wrong))}"
     (name, prompt), *more = call.items()
     keywords = {**{name: value for name, value in more if _is_changed(name, value)}, **given}
-    prose, idle = [], {}
+    prose, unlike = [], []
     for wrong_name, each in wrong.items():
         if wrong_name in HABITS:
             continue
@@ -326,12 +342,11 @@ def check_options(
         if near in known and near not in keywords and text == f"{near}={value!r}":
             # A misspelling.
             keywords[near] = value
-        elif text == "leave it out":
-            idle[wrong_name] = "nothing here stands for it"
+        elif text == fallback:
+            unlike.append(wrong_name)
         else:
             prose.append(f"for {wrong_name} {text}" if len(wrong) > 1 else text)
     meant = as_own_decoding(keywords)
-    meant.left_out |= idle
     ours = {option: value for option, value in keywords.items() if option not in HABITS}
     is_alone = len(wrong) == 1 and all(meant.options.get(option, wrong) is value for option, value in ours.items())
     if len(prose) == len(wrong):
@@ -343,6 +358,8 @@ def check_options(
         reason = next(iter(meant.left_out.values()), "")
         counted = ", which does not count the prompt" if meant.had_prompt else ""
         error.fix = ", ".join(written_keywords(**changed)) + counted or f"leave it out: {reason}"
+    is_shown_alone = len(unlike) == len(wrong)
+    error.fix = fallback if is_shown_alone else _with_unlike(unlike, str(error.fix), is_of_text=opened is not None)
     raise error
 
 

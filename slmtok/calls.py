@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
-from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, hf_options, specials_meant
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OF_BOS, OUTPUTS, foreign_option, hf_options, specials_meant
 from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
 from slmtok.record_texts import are_segments, is_source, left_out, scalar, short_text
 
@@ -237,10 +237,10 @@ def wrong_call(
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
-            fix = fix or (_LEAVE_OUT if _has_unwritten((*args, *taken.values())) else example + left_out([option]))
+            fix = fix or help_call(function)
             errors.append(UnknownOption(fact, limit=_options(options), fix=fix, option=option))
     if errors:
-        return _all_unknown(name, errors, args, keywords, options)
+        return _all_unknown(name, errors, args, keywords, options, help_call(function))
     limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
     if len(args) > len(positional) and (fix := _saved(name, example, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
@@ -302,9 +302,8 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     if owner == "Tokenizer" and name == "encode_files" and args and unknown.keys() <= _OF_READING:
         kept = {each: value for each, value in taken.items() if each not in ("paths", "out", "progress")}
         return call_text("slmtok.pack", [args[0], Expression("tok"), free_name("data")], {**kept, **unknown})
-    if name == "as_hf" and {*unknown} <= {*AS_HF, *BOTH_AS_HF}:
-        made = call_text("slmtok.compat.as_hf", args if args or "tokenizer" in taken else [Expression("tok")], taken)
-        return f"hf = {made}; {call_text('hf', [Expression('text')], hf_options(unknown, several=False))}"
+    if name == "as_hf":
+        return _as_hf_meant(args, taken, unknown)
     if owner == "Encoding" and name in _OF_ENCODINGS and not taken:
         method, options, listed = _OF_ENCODINGS[name]
         values = [Expression(argument_text(each, "value")) for each in args]
@@ -316,6 +315,27 @@ def _other_call(function: str, args: Sequence[Any], taken: Mapping[str, Any], un
     if name == "slice" and isinstance(value, int) and isinstance(size, int) and value > size:
         return f"slmtok.extend(tok, slmtok.count('CORPUS'), vocab_size={value}); slice is up to n_vocab={size}"
     return None
+
+
+def _as_hf_meant(args: Sequence[Any], taken: Mapping[str, Any], unknown: Mapping[str, Any]) -> str | None:
+    """The call of `as_hf` for options of its calls, and for spellings of special tokens; None for other options."""
+    kept, spelled = dict(taken), ""
+    options: dict[str, Any] = {}
+    for option, value in unknown.items():
+        text, role = getattr(value, "content", value), option.removesuffix("_token")  # of an `AddedToken`
+        if option == "add_eos_token":
+            kept["add_eos"] = value
+        elif option in ("bos_token", "eos_token", "unk_token") and isinstance(text, str):
+            spelled += f".with_special({role!r}, {text!r})"
+        else:
+            options |= {"add_special_tokens": bool(value)} if option in OF_BOS else {option: value}
+    if not options.keys() <= {*AS_HF, *BOTH_AS_HF}:
+        return None
+    tok = kept.pop("tokenizer", args[0] if args else Expression("tok"))
+    shown = f"tok{spelled}" if spelled else argument_text(tok)
+    made = call_text("slmtok.compat.as_hf", [Expression(shown)], kept)
+    hf = call_text("hf", [Expression("text")], hf_options(options, several=False))
+    return f"hf = {made}; {hf}" if options else made
 
 
 _OF_READING = frozenset(
@@ -404,19 +424,20 @@ def _all_unknown(
     args: Sequence[Any],
     keywords: Mapping[str, Any],
     options: Mapping[str, Any],
+    shown: str,
 ) -> UnknownOption:
     """The error for all unknown options of a call, each of which has an error of its own.
 
     Where several are options of transformers, one call of its `encode` or `encode_batch` takes all, also those that
-    have a counterpart here.
+    have a counterpart here. shown: the call that shows the options.
     """
     names = [str(each.fields["option"]) for each in errors]
     if len(names) == 1:
         return errors[0]
-    fix = _fix_of_all(errors)
+    fix = _fix_of_all(errors, shown)
     if "bos" in options and AS_HF & {*names}:
         others = [each for each in names if each not in (*AS_HF, *BOTH_AS_HF)]
-        fix = (_as_hf(name, args, keywords) + left_out(others),)
+        fix = _as_hf(name, args, keywords) + (f"; for {', '.join(others)} {shown}" if others else "")
     return _unknown_together(names, name, options, fix)
 
 
@@ -434,37 +455,53 @@ def unknown_options(
     wrong: Mapping[str, Any],
     options: Mapping[str, Any],
     known: Iterable[str],
-    takes: Callable[..., object],
+    takes: type,
     given: Collection[str],
 ) -> UnknownOption:
     """The error for keywords that are no options; `known` are the names to list, the rest as of `meant_option`."""
     limit, errors = f"known: {', '.join(sorted(known))}", []
+    function = takes.__name__.removesuffix("Options").lower()
+    shown = (
+        f"help(slmtok.{function})" if function in getattr(sys.modules["slmtok"], "__all__", ()) else help_call(takes)
+    )
     for name, value in wrong.items():
         meant, fix = meant_option(name, value, options, takes, given)
         fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else "")
-        errors.append(UnknownOption(fact, limit=limit, fix=fix or _LEAVE_OUT, option=name))
+        errors.append(UnknownOption(fact, limit=limit, fix=fix or shown, option=name))
     if len(errors) == 1:
         return errors[0]
     fact = f"unknown options {', '.join(map(repr, wrong))}"
-    return UnknownOption(fact, limit=limit, fix=_fix_of_all(errors), option=next(iter(wrong)))
+    return UnknownOption(fact, limit=limit, fix=_fix_of_all(errors, shown), option=next(iter(wrong)))
 
 
-_LEAVE_OUT = "leave it out"
+def help_call(function: Callable[..., Any]) -> str:
+    """The call that shows the options of a function or a method: `help(slmtok.train)`.
+
+    It is the fix for an option of no known meaning: a call without that option does something else than was meant.
+    """
+    name, parts = function.__qualname__.removesuffix(".__init__"), function.__module__.split(".")
+    owner = name.partition(".")[0]
+    for n_parts in range(1, len(parts)):
+        package = ".".join(parts[:n_parts])
+        module = sys.modules[package]
+        if owner in getattr(module, "__all__", ()) and getattr(module, owner).__module__ == function.__module__:
+            return f"help({package}.{name})"
+    return f"help({function.__module__}.{name})"
 
 
-def _fix_of_all(errors: Sequence[UnknownOption]) -> Message:
-    """The fix for several unknown options, of which each error has one; those like no option are left out together."""
-    fixes = {str(each.fields["option"]): each.parts["fix"] or "" for each in errors}
-    unlike = [each for each, fix in fixes.items() if fix == _LEAVE_OUT or str(fix).endswith(left_out([each]))]
+def _fix_of_all(errors: Sequence[UnknownOption], shown: str) -> Message:
+    """The fix for several unknown options, of which each error has one; those of no known meaning have `shown`."""
+    fixes: dict[str, Message] = {str(each.fields["option"]): each.parts["fix"] or "" for each in errors}
+    unlike = [each for each, fix in fixes.items() if fix == shown]
     if len(unlike) == len(fixes):
-        call = str(fixes[unlike[0]])
-        return "leave them out" if call == _LEAVE_OUT else call.removesuffix(unlike[0]) + ", ".join(unlike)
+        return shown
     pairs = [(each, fix) for each, fix in fixes.items() if each not in unlike]
+    pairs += [(", ".join(unlike), shown)] if unlike else []
     parts = [
         (f"{'; ' * (at > 0)}for {each} ", *([fix] if isinstance(fix, str) else fix))
         for at, (each, fix) in enumerate(pairs)
     ]
-    return (*(part for each in parts for part in each), f"; leave out {', '.join(unlike)}" * bool(unlike))
+    return tuple(part for each in parts for part in each)
 
 
 def _one_special_each(args: Sequence[Any], keywords: Mapping[str, Any]) -> WrongType | None:
@@ -708,7 +745,7 @@ def meant_option(
         return (None, _given_already(ours)) if ours is not None and ours in given else (ours, fix)
     report = next((option for option in _REPORTS if option in options and option not in given), None)
     if report is not None and _OF_REPORTS.search(name):
-        return (report, _report_meant(report, value)) if value else (None, None)
+        return (report, _report_meant(report, value)) if value else (None, _NO_REPORT)
     if twin := suggestion(name, given):
         return None, _given_already(twin)
     known = [option for option in options if len(option) > 2 and option not in given]
@@ -735,6 +772,7 @@ def _as_source(setting: Setting, name: str) -> Setting:
 
 _OF_REPORTS = re.compile("progress|callback")
 """In the name of an option that takes a function."""
+_NO_REPORT = "leave it out: without a function no progress is reported"
 
 
 def _report_meant(report: str, function: object) -> str:

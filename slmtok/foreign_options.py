@@ -8,7 +8,7 @@ from typing import Any
 
 from slmtok.errors import MAX_MISSPELT_CHARS, Message, Setting, UnknownName, suggestion, unknown_name, value_text
 from slmtok.sizes import parse_size
-from slmtok.specials import is_pair, spellings_meant
+from slmtok.specials import FIRST_LEARNED, is_pair, spellings_meant
 
 AS_HF = frozenset(
     [
@@ -20,6 +20,8 @@ AS_HF = frozenset(
 """Options of a call of a tokenizer of transformers, and of `as_hf(tok)`, that `encode` and `encode_batch` lack."""
 BOTH_AS_HF = ("add_special_tokens", "return_tensors", "threads")
 """Further options of `as_hf(tok)`, which `encode` or `encode_batch` has, or which have a counterpart there."""
+OF_BOS = ("add_bos", "add_bos_token", "bos")
+"""Options for bos, which calls of `as_hf(tok)` add together with other special tokens."""
 EXAMPLE_LENGTH = 128
 """A number of ids for rows that are padded to a length which is not given."""
 
@@ -158,6 +160,16 @@ _FIXES: dict[str, tuple[str, Message]] = {
     ),
 }
 """Options whose values differ, or that slmtok does not have: the option of ours that a call must have, and the fix."""
+_MERGES = ("num_merges", "n_merges", "max_merges", "merges")
+"""Options for the number of merges, which training has beside the specials and the bytes."""
+_NEEDLESS = {
+    "trust_remote_code": "leave it out: the file of a tokenizer has no code",
+    "use_fast": "leave it out: there is one tokenizer, which is compiled",
+    **dict.fromkeys(
+        ("clean_up_tokenization_spaces", "spaces_between_special_tokens"), "leave it out: decoding changes no spaces"
+    ),
+}
+"""Options that no call needs, each with the reason."""
 
 
 VALIDATION_SHARES = (
@@ -454,8 +466,16 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return "val", split_of_share(held_out_share(name, str(value)))
     if name in VALIDATION_FILES and "val" in options:
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
-    if name in ("skip_special", "skip_special_tokens") and "rows" in options and value:
-        return None, "[tok.decode(row, skip_special=True) for row in rows]"
+    if name in OF_BOS and "add_special_tokens" in options:
+        return "add_special_tokens", (Setting("add_special_tokens", bool(value)),)
+    if name in _MERGES and _TRAINING in options:
+        n_merges = str(value)
+        is_number = n_merges.isascii() and n_merges.isdecimal()
+        size = Setting("vocab_size", int(n_merges) + FIRST_LEARNED) if is_number else Setting("vocab_size")
+        return "vocab_size", (size, f", which counts {FIRST_LEARNED} specials and bytes too")
+    if name in ("skip_special", "skip_special_tokens") and "rows" in options:
+        of_each = "[tok.decode(row, skip_special=True) for row in rows]"
+        return None, of_each if value else "leave it out: special tokens give their spelling"
     if name in ("pad", "pad_token") and "pad_to_multiple_of" in options:
         return None, f"as_hf(tok, pad={value!r}) fills rows with it; its calls take padding=True"
     if name in _SEPARATORS and "separator" in options and isinstance(value, str) and value not in _OF_COLUMNS:
@@ -477,7 +497,7 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         path = value if isinstance(value, str) else "tok.json"
         return None, f"leave it out; tok.save({path!r}) writes the tokenizer"
     needed, fix = _FIXES.get(name, ("", None))
-    return None, fix if needed in options else None
+    return None, fix if needed in options else _NEEDLESS.get(name)
 
 
 def _settings_of_trainer(trainer: object) -> Message | None:

@@ -676,7 +676,8 @@ def check_tokenizer(tokenizer: object) -> Tokenizer:
     """`tokenizer`, if it is one. Raises `WrongType`."""
     if not isinstance(tokenizer, Tokenizer):
         file = getattr(tokenizer, "tokenizer", tokenizer)  # packed data name theirs
-        fix = f"slmtok.load({str(file) if names_file(file) else 'tok.json'!r})"
+        names_one = isinstance(file, (str, os.PathLike))
+        fix = call_text("slmtok.load", [file if names_one else "tok.json"], {})
         if isinstance(file, Tokenizer):
             # That of a run, whose file may have gone.
             fix = "run.tokenizer, of the run that you gave"

@@ -143,7 +143,8 @@ class _Sequences:
         known = [*own[:-1], "positions", *STRATEGIES[options["pack"]].OPTIONS]
         for name in options:
             if name not in known:
-                error = unknown_option(type(self).__name__, name, options[name], known)
+                fallback = f"help(slmmodel.data.{kind.__name__})"
+                error = unknown_option(type(self).__name__, name, options[name], known, fallback=fallback)
                 of_pack = fix_of_option(name, "pack", batches=not isinstance(self, ShardDataset))
                 fix = error.fix if isinstance(of_pack, str) else of_pack
                 raise InvalidConfig(error.fact, limit=error.limit, fix=fix, option=name)

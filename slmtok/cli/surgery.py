@@ -250,7 +250,10 @@ def _added(value: str | None, arguments: Sequence[str]) -> str:
     return f"--vocab {n_vocab + int(value)}, {value} more than the {n_vocab} of {tokenizer}"
 
 
-_NEW_TOKENS = ("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num-tokens", "--tokens", "--add-tokens")
+_NEW_TOKENS = (
+    *("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num-tokens", "--tokens", "--add-tokens"),
+    *("--num-merges", "--n-merges", "--merges"),
+)
 """Options of other tools for new tokens, or their number."""
 
 

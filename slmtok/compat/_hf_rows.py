@@ -13,11 +13,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok._torch import to_tensor
-from slmtok.calls import warn_caller
+from slmtok.calls import Expression, call_text, warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
 from slmtok.errors import OptionError, Setting, WrongType, python_naming, value_text
 from slmtok.foreign_options import EXAMPLE_LENGTH, TRUNCATION_SIDE, closest, hf_options, nearest_name
-from slmtok.record_texts import map_call, texts_in, texts_of_rows
+from slmtok.record_texts import map_call, short_text, texts_in, texts_of_rows
 from slmtok.spans import byte_spans
 
 if TYPE_CHECKING:
@@ -45,8 +45,20 @@ class Plan:
     padding_side: str = "right"
 
 
-def check_side(value: object, option: str) -> str:
-    """`value`, if it is "right" or "left". Raises `OptionError`."""
+def check_side(value: object, option: str, *, is_of_call: bool = True) -> str:
+    """`value`, if it is "right" or "left". Raises `OptionError`, with the option of a call that takes the value."""
+    way = option.removesuffix("_side")
+    if isinstance(value, str) and value in {"padding": _PADDINGS, "truncation": _TRUNCATIONS}[way]:
+        settings = hf_options({way: value}, several=True)
+        fix = call_text("hf", [Expression("text")], settings)
+        raise OptionError(
+            f"{option}={value!r} is unknown",
+            limit=", ".join(_SIDES),
+            fix=", ".join(f"{each}={to!r}" for each, to in settings.items())
+            if is_of_call
+            else f"hf = slmtok.compat.as_hf(tok); {fix}",
+            option=option,
+        )
     return _one_of(value, _SIDES, option)
 
 
@@ -62,8 +74,8 @@ class Settings:
 
     def validated(self) -> Settings:
         """These settings. Raises `OptionError`."""
-        check_side(self.padding_side, "padding_side")
-        check_side(self.truncation_side, "truncation_side")
+        check_side(self.padding_side, "padding_side", is_of_call=False)
+        check_side(self.truncation_side, "truncation_side", is_of_call=False)
         _check_length("model_max_length", self.model_max_length, 1)
         return self
 
@@ -143,7 +155,7 @@ def _one_of(value: object, choices: tuple[str, ...], option: str, max_length: in
     if not isinstance(value, str) or value not in choices:
         close = closest(value, choices) if isinstance(value, str) else None
         given = {option: value} if max_length is None else {option: value, "max_length": max_length}
-        meant = {option: close} if close else hf_options(given, several=True)
+        meant = {option: close} if close else {} if choices == _SIDES else hf_options(given, several=True)
         settings = [Setting(each, to) for each, to in meant.items() if each not in given or to is not given[each]]
         fix = ", ".join(map(python_naming, settings)) or ", or ".join(f"{option}={each!r}" for each in choices)
         if option == "truncation" and value == "left":
@@ -524,8 +536,8 @@ def _samples(text: object, name: str, *, split: bool) -> tuple[list[Any], bool]:
         if isinstance(text, os.PathLike):
             held = f"open({os.fspath(text)!r}, encoding='utf-8').read()"
         raise WrongType(
-            f"{name} must be {'a list of words' if split else 'a str or a list of str'}, not {type(text).__name__}",
-            fix="text.split()" if split else held or "for bytes: tok.encode(data) of slmtok's tokenizer",
+            f"{name} must be {'a list of words' if split else 'a str or a list of str'}, not {type_shown(text)}",
+            fix="text.split()" if split else held or _one_text(text, name),
         )
     samples = list(text)
     if samples and isinstance(samples[0], Mapping) and (held := texts_in(text, first=samples[0], brackets=True)):
@@ -533,6 +545,18 @@ def _samples(text: object, name: str, *, split: bool) -> tuple[list[Any], bool]:
     if split and all(isinstance(one, str) for one in samples[:1]):
         return [samples], False
     return samples, True
+
+
+def _one_text(text: object, name: str) -> str:
+    """The fix for what is neither a text nor several."""
+    if isinstance(text, (bytes, bytearray)):
+        return "for bytes: tok.encode(data) of slmtok's tokenizer"
+    digits = short_text(text, "x") if type(text) in (int, float) else "x"
+    meant = "'some text'" if digits == "x" else repr(digits)
+    if is_missing(text):
+        meant = "text if isinstance(text, str) else ''"
+    whole = f" for its digits, or hf.decode([{digits}]) for an id" if type(text) is int and digits != "x" else ""
+    return (f"hf({meant})" if name == "text" else f"{name}={meant}") + whole
 
 
 def _is_pair(sample: object, *, split: bool) -> bool:

@@ -10,12 +10,12 @@ a warning for the spelling of `eos`; unknown ids are an error; no rows decode to
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, final, overload
 
-from slmtok.calls import explains_calls, warn_caller
+from slmtok.calls import explains_calls, help_call, warn_caller
 from slmtok.checks import check_index, check_int, integer_id, refuse_bool, utf8_of
 from slmtok.compat._hf_rows import (
     UNLIMITED,
@@ -402,7 +402,7 @@ class HFTokenizer(metaclass=_NamesRefused):
 
         `clean_up_tokenization_spaces` and the like have no effect: decoding is exact. Others raise `UnknownOption`.
         """
-        _check_ignored("decode", ignored, _NO_EFFECT_IN_DECODE, "skip_special_tokens")
+        _check_ignored(self.decode, ignored, _NO_EFFECT_IN_DECODE, "skip_special_tokens")
         if isinstance(token_ids, Mapping) and "input_ids" not in token_ids:
             has = ", ".join(map(repr, token_ids)) or "no column"
             raise WrongType(f"there is no column 'input_ids' to decode, but {has}", fix="decode(row['input_ids'])")
@@ -419,7 +419,7 @@ class HFTokenizer(metaclass=_NamesRefused):
 
     def batch_decode(self, sequences: Any, skip_special_tokens: bool = False, **ignored: object) -> list[str]:
         """The text of each row of ids; flat ids are one row."""
-        _check_ignored("batch_decode", ignored, _NO_EFFECT_IN_DECODE, "skip_special_tokens")
+        _check_ignored(self.batch_decode, ignored, _NO_EFFECT_IN_DECODE, "skip_special_tokens")
         rows = to_plain(sequences)
         if isinstance(rows, list) and not rows:
             return []
@@ -437,7 +437,7 @@ class HFTokenizer(metaclass=_NamesRefused):
         from slmtok.formats.export import export
 
         unset = [name for name in _UNSET_IN_SAVE if not ignored.get(name)]
-        _check_ignored("save_pretrained", ignored, unset, "save_directory", "verify", "force")
+        _check_ignored(self.save_pretrained, ignored, unset, "save_directory", "verify", "force")
         written = export(self._tok, "hf", save_directory, verify=verify, force=force, settings=self._saved_settings())
         return tuple(os.path.join(save_directory, name) for name in written["files"])  # noqa: PTH118  (as theirs: str)
 
@@ -649,15 +649,17 @@ def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[
     return (columns if many else {name: [value] for name, value in columns.items()}), many, kind
 
 
-def _check_ignored(call: str, given: Mapping[str, object], ignored: Collection[str], *options: str) -> None:
+def _check_ignored(
+    method: Callable[..., Any], given: Mapping[str, object], ignored: Collection[str], *options: str
+) -> None:
     """Raises `UnknownOption` for a keyword that is not in `ignored`."""
     for name, value in given.items():
         if name not in ignored:
             meant = suggestion(name, options)
             raise UnknownOption(
-                f"{call}() has no option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
+                f"{method.__name__}() has no option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
                 limit=f"options: {', '.join(options)}",
-                fix=(Setting(meant, value),) if meant else f"leave {name} out",
+                fix=(Setting(meant, value),) if meant else help_call(method),
                 option=name,
             )
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
 from slmtok.calls import Expression, argument_text, call_text, explains_calls, pack_each, pack_meant
-from slmtok.checks import check_output_name, check_path, refuse_home, refuse_table
+from slmtok.checks import are_ids, check_output_name, check_path, refuse_home, refuse_table
 from slmtok.corpus import Sources, find
 from slmtok.corpus.content_notes import content_notes
 from slmtok.corpus.contents import refuse_counts
@@ -154,6 +154,10 @@ def _checked_options(
     written = keywords | ({"force": True} if force else {})
     try:
         _check_tokenizer(corpus, tokenizer, out, written, options)
+        if _holds_ids(corpus):
+            fix = call_text("slmtok.pack", ["corpus.txt", Expression("tok"), out], written, options)
+            fact = f"corpus holds ids ({type(corpus).__name__}), and pack encodes the text of files"
+            raise WrongType(fact, limit=_PATHS, fix=fix, option="corpus")
         if not isinstance(corpus, (str, os.PathLike, list, tuple)):
             refuse_table(corpus, lambda texts: _call_of_texts(Expression(texts), out, options, keywords, force=force))
             fix = _call_of_texts(corpus, out, options, keywords, force=force) + _IN_MEMORY
@@ -166,6 +170,13 @@ def _checked_options(
             changed = {**written, "out": out, "val": f"files:{path}"}
             error.fix = pack_meant([files, tokenizer], changed, options) or error.parts["fix"]
         raise
+
+
+def _holds_ids(corpus: object) -> bool:
+    """Whether what stands in the place of paths is ids, or rows of them."""
+    rows = corpus.tolist() if hasattr(corpus, "tolist") else corpus
+    is_of_rows = isinstance(rows, (list, tuple)) and len(rows) > 0 and are_ids(rows[0])
+    return is_of_rows or are_ids(rows) or type(corpus).__name__ == "Ragged"
 
 
 def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: dict[str, Any], options: object) -> None:

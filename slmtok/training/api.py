@@ -114,6 +114,26 @@ def _refuse_output(function: str, corpus: object, options: object, keywords: Map
         raise UnknownOption(f"unknown option {named!r}", limit=limit, fix=fix, option=named)
 
 
+def _refuse_tokenizer(corpus: object, options: object, keywords: Mapping[str, object]) -> None:
+    """Raises for a tokenizer among the arguments of `count`, with the call that counts its tokens."""
+    given = keywords.get("tokenizer", options)
+    is_path = "tokenizer" in keywords and isinstance(given, (str, os.PathLike))
+    if type(given).__name__ != "Tokenizer" and not is_path:
+        return
+    opened = f"tok = {call_text('slmtok.load', [given], {})}; " if is_path else ""
+    texts = "texts"
+    if isinstance(corpus, (str, os.PathLike)):
+        texts = f"[open({os.fspath(corpus)!r}, encoding='utf-8').read()]"
+    elif isinstance(corpus, (list, tuple)) and all(isinstance(each, (str, os.PathLike)) for each in corpus):
+        texts = f"[open(path, encoding='utf-8').read() for path in {argument_text(corpus, 'paths')}]"
+    raise (UnknownOption if "tokenizer" in keywords else WrongType)(
+        "count() takes no tokenizer: it counts pretokens, from which a tokenizer is trained",
+        limit="count(corpus, ...); a tokenizer counts its tokens",
+        fix=f"{opened}tok.count_tokens({texts})",
+        option="tokenizer",
+    )
+
+
 @explains_calls
 @documents_options(TrainOptions)
 def train_with_report(
@@ -240,6 +260,7 @@ def count(
     doc_digests: a `slmtok.training.doc_digests.DocDigests` that receives the digest of every document.
     profile: a `slmtok.corpus.profile.CorpusProfile` that receives lengths and duplicates.
     """
+    _refuse_tokenizer(corpus, options, keywords)
     _refuse_output("count", corpus, options, keywords)
     options = build_options(CountOptions, options, keywords)
     _check_observers(doc_digests, profile)

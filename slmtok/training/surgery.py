@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import numpy as np
@@ -24,11 +25,13 @@ from slmtok.errors import (
     OptionError,
     RequiredTooMany,
     Setting,
+    SlmtokError,
     UnknownOption,
     VocabularyTooSmall,
     WrongType,
     value_text,
 )
+from slmtok.file_kinds import COUNTS, kind_of_file
 from slmtok.indexing import explains_indexing
 from slmtok.option_values import size_meant
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
@@ -37,7 +40,7 @@ from slmtok.record_texts import left_out
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED, SPELLING, pairs_meant
 from slmtok.token_text import SPACE
-from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
+from slmtok.tokenizer import Tokenizer, check_tokenizer, names_file, read_tokenizer, refuse_swapped
 from slmtok.training.api import check_no_reading, count, require_text
 from slmtok.training.counts import BLOCK_PIECES, PretokenCounts
 from slmtok.training.learn import learn_more
@@ -141,35 +144,107 @@ def extend(
     Raises `OptionError` (counts of another pattern or scheme, a size that does not grow, an option without effect),
     `CorpusTooSmall`.
     """
-    _refuse_order([tokenizer, counts, options], keywords)
-    vocabulary = check_tokenizer(tokenizer).vocabulary
-    given = options
-    try:
-        options = build_options(TrainOptions, options, keywords)
-    except UnknownOption as error:
-        more = size_meant(keywords.get(str(error.fields["option"])))
-        if error.fields["option"] in _NEW_TOKENS and more and "vocab_size" not in keywords:
-            larger = Setting("vocab_size", vocabulary.n_vocab + more)
-            error.fix = (larger, f"  # {vocabulary.n_vocab} ids and {more} more")
-        raise
-    except VocabularyTooSmall as error:
-        # Below the size of any tokenizer, it is meant as the number of new ids.
-        more = max(cast("int", error.fields["n_vocab"]), 1)
-        error.fix = (Setting("vocab_size", vocabulary.n_vocab + more), f" for {more} more")
-        raise
-    check_larger(options.n_vocab, vocabulary.n_vocab)
-    if not isinstance(counts, PretokenCounts):
-        is_text = isinstance(counts, (os.PathLike, Iterable)) and not isinstance(counts, (Mapping, bytes))
-        # Of two tokenizers, a call could name the wrong one.
-        fix = "slmtok.count('CORPUS') in its place, which counts the text at the path CORPUS"
-        fix = _extend_text(tokenizer, counts, given, keywords) if is_text else fix
-        raise WrongType(f"counts is {type(counts).__name__}, not PretokenCounts", fix=fix)
+    options = _checked_options(tokenizer, counts, options, keywords)
     _check_kept(tokenizer, options)
     check_no_reading(replace(options, pattern=None), counts)
     return extend_counts(tokenizer, counts, options, progress)
 
 
-_NEW_TOKENS = ("new_tokens", "n_new_tokens", "num_new_tokens", "n_new", "more", "n_tokens", "num_tokens", "add")
+def _checked_options(
+    tokenizer: Tokenizer, counts: PretokenCounts, options: TrainOptions | None, keywords: Mapping[str, object]
+) -> TrainOptions:
+    """The options of a call of `extend`. Raises for a wrong argument; the fix mends those of other types with it."""
+    _refuse_order([tokenizer, counts, options], keywords)
+    try:
+        n_vocab = check_tokenizer(tokenizer).n_vocab
+    except WrongType as error:
+        if isinstance(tokenizer, (str, os.PathLike)) and (call := _extend_opened(tokenizer, counts, options, keywords)):
+            error.fix = call
+        raise
+    given = options if isinstance(options, TrainOptions) else None
+    try:
+        options = _larger_options(n_vocab, options, keywords)
+    except (OptionError, UnknownOption, VocabularyTooSmall, WrongType) as error:
+        fix = error.parts["fix"]
+        if _is_corpus(counts) and isinstance(fix, tuple) and isinstance(fix[0], Setting) and fix[0].has_value:
+            size, option = {fix[0].name: fix[0].value}, error.fields.get("option")
+            kept = {name: value for name, value in keywords.items() if name != option}
+            remark = "".join(map(str, fix[1:])).lstrip(" #,")
+            error.fix = _extend_text(tokenizer, counts, given, {**kept, **size}) + f"  # {remark}" * bool(remark)
+        raise
+    if not isinstance(counts, PretokenCounts):
+        # Of two tokenizers, a call could name the wrong one.
+        text = "slmtok.count('CORPUS') in its place, which counts the text at the path CORPUS"
+        call = _extend_text(tokenizer, counts, given, keywords) if _is_corpus(counts) else text
+        raise WrongType(f"counts is {type(counts).__name__}, not PretokenCounts", fix=call)
+    return options
+
+
+def _is_corpus(counts: object) -> bool:
+    """Whether an argument in the place of counts is text, or names its files."""
+    is_other = isinstance(counts, (PretokenCounts, Mapping, bytes))
+    return isinstance(counts, (os.PathLike, Iterable)) and not is_other
+
+
+def _larger_options(n_vocab: int, options: TrainOptions | None, keywords: Mapping[str, object]) -> TrainOptions:
+    """Options with a size above the present one, `n_vocab`. Raises for another, and for what is no option."""
+    try:
+        options = build_options(TrainOptions, options, keywords)
+    except WrongType as error:
+        if (size := size_meant(options)) and size <= n_vocab:
+            error.fix = (Setting("vocab_size", n_vocab + size), f" for {size} more")
+        raise
+    except UnknownOption as error:
+        more = size_meant(keywords.get(str(error.fields["option"])))
+        if error.fields["option"] in _NEW_TOKENS and more and "vocab_size" not in keywords:
+            error.fix = (Setting("vocab_size", n_vocab + more), f"  # {n_vocab} ids and {more} more")
+        raise
+    except VocabularyTooSmall as error:
+        # Below the size of any tokenizer, it is meant as the number of new ids.
+        more = max(cast("int", error.fields["n_vocab"]), 1)
+        error.fix = (Setting("vocab_size", n_vocab + more), f" for {more} more")
+        raise
+    check_larger(options.n_vocab, n_vocab)
+    return options
+
+
+def _extend_opened(
+    path: str | os.PathLike[str],
+    counts: PretokenCounts,
+    options: TrainOptions | None,
+    keywords: Mapping[str, object],
+) -> str | None:
+    """The call of `extend` with the tokenizer in a file, all arguments mended; None where one has another fix."""
+    if names_file(counts) and not names_file(path):
+        path, counts = cast("Any", (counts, path))
+    try:
+        tokenizer = read_tokenizer(Path(path)) if os.path.isfile(path) else None  # noqa: PTH113  (false for any name)
+    except SlmtokError:
+        tokenizer = None
+    if tokenizer is None:
+        return None
+    try:
+        _checked_options(tokenizer, counts, options, keywords)
+        call = _extend_text(tokenizer, counts, options, keywords)
+    except SlmtokError as error:
+        mended = error.parts["fix"]
+        call = mended if isinstance(mended, str) else ""
+    return f"tok = {call_text('slmtok.load', [path], {})}; {call}" if call.startswith("slmtok.extend(tok") else None
+
+
+_NEW_TOKENS = (
+    "new_tokens",
+    "n_new_tokens",
+    "num_new_tokens",
+    "n_new",
+    "more",
+    "n_tokens",
+    "num_tokens",
+    "add",
+    "num_merges",
+    "n_merges",
+    "merges",
+)
 """Names of other programs for the number of tokens that are added."""
 
 
@@ -248,7 +323,7 @@ def extend_counts(
 def _extend_text(
     tokenizer: Tokenizer, corpus: object, options: TrainOptions | None, keywords: Mapping[str, object]
 ) -> str:
-    """A call of `extend`; a corpus that is not counted is, with the pattern of the tokenizer."""
+    """A call of `extend`; a corpus is counted, with the pattern of the tokenizer, and a counts file is opened."""
     if isinstance(corpus, PretokenCounts):
         return call_text("slmtok.extend", [tokenizer, corpus], keywords, options)
     texts = [each for each in corpus if isinstance(each, str)] if isinstance(corpus, (list, tuple)) else []
@@ -263,10 +338,13 @@ def _extend_text(
     others = {name: value for name, value in keywords.items() if name not in of_counting}
     if tokenizer.scheme != CountOptions().scheme:
         reading["scheme"] = tokenizer.scheme
+    kept = call_text("", [], others, options)[1:-1]
+    if isinstance(corpus, (str, os.PathLike)) and kind_of_file(os.fspath(corpus)) == COUNTS:
+        opened = call_text("slmtok.PretokenCounts.load", [corpus], {})
+        return f"slmtok.extend(tok, {', '.join(filter(None, (opened, kept)))})"
     scheme = SCHEMES[tokenizer.scheme]
     cut = _CUT if scheme.own_pattern and tokenizer.pattern.name != scheme.pattern else ""
     counted = call_text("slmtok.count", [corpus], reading)[:-1] + f"{cut})"
-    kept = call_text("", [], others, options)[1:-1]
     return f"slmtok.extend(tok, {', '.join(filter(None, (counted, kept)))})"
 
 

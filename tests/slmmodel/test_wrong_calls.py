@@ -24,6 +24,7 @@ from slmmodel.errors import (
     Mismatch,
     MissingInput,
     OptionError,
+    SlmmodelError,
     UnknownName,
     UnsupportedFormat,
     WrongType,
@@ -511,7 +512,7 @@ SCHEDULES = "wsd, cosine, linear or const"
             "options=SamplingOptions(top_k=3, temperature=0)",
         ),
         ("generate(MODEL, ROWS, stream=True)", "for step in slmmodel.generation.Generation(model, prompts): print("),
-        ("slmmodel.load('run').generate([1], stream=False)", "leave it out"),
+        ("slmmodel.load('run').generate([1], stream=False)", "leave it out: generate gives all new ids at once"),
         (
             "app.train('data', report=print)",
             "leave it out: progress is printed; slmmodel.train, for packed data, ",
@@ -552,6 +553,31 @@ def test_what_was_given_is_in_the_fix(inside: Path, call: str, fix: str) -> None
     assert sorted(inside.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ("slmmodel.train('data', frobnicate=1)", "slmmodel.train"),
+        ("app.train('data', frobnicate=1, quux=2)", "slmmodel.app.train"),
+        ("slmmodel.load('run', frobnicate=1)", "slmmodel.load"),
+        ("app.load('run', frobnicate=1)", "slmmodel.app.load"),
+        ("app.load('run').score('a fox', reduction='sum')", "slmmodel.app.TextRun.score"),
+        ("app.load('run').generate('a fox', frobnicate=1)", "slmmodel.app.TextRun.generate"),
+        ("slmmodel.load('run').generate([1], frobnicate=1)", "slmmodel.Run.generate"),
+        ("slmmodel.load('run').evaluate(frobnicate=1)", "slmmodel.Run.evaluate"),
+        ("generate_rows(MODEL, ROWS, frobnicate=1)", "slmmodel.generation.generate"),
+        ("ShardDataset('data', seq_len=8, frobnicate=1)", "slmmodel.data.ShardDataset"),
+        ("SamplingOptions(frobnicate=1)", "slmmodel.sampling.SamplingOptions"),
+    ],
+)
+def test_an_option_of_no_known_meaning_is_shown_the_options_that_exist(inside: Path, call: str, shown: str) -> None:
+    """A call without the option would do something else than was meant."""
+    names = {**globals(), "MODEL": slmmodel.load("run").model}
+    with pytest.raises(SlmmodelError) as caught:
+        eval(call, names)
+    assert caught.value.fix == f"help({shown})" and caught.value.limit
+    assert callable(eval(shown))
+
+
 def test_a_limit_names_no_option_that_a_call_refuses(inside: Path) -> None:
     call: Any = app.load("run").generate
     with pytest.raises(WrongType, match=r"limit: generate\(prompt=, .*, regex=, \*\*options\)"):
@@ -580,8 +606,13 @@ def test_a_stream_of_a_run_prints_what_was_asked_for(inside: Path, capsys: pytes
     options: dict[str, Any] = {"max_new_tokens": 9, "temperature": 0.7, "seed": 3}
     for run, prompt in ((app.load("run"), "a fox"), (slmmodel.load("run"), [1, 290])):
         call: Any = partial(run.generate, prompt, **options)  # type: ignore[arg-type]
-        code, _, reasons = fix_of(partial(call, streamer=print, assistant=run, no_such=1)).partition("  # ")
-        assert "without assistant: " in reasons and "without no_such: " in reasons
+        unlike, _, fix = fix_of(partial(call, streamer=print, assistant=run, no_such=1)).partition("; for the other ")
+        code, _, reasons = fix.removeprefix("options ").partition("  # ")
+        assert "without assistant: " in reasons
+        assert (
+            unlike
+            == f"for no_such help({'slmmodel.Run' if isinstance(prompt, list) else 'slmmodel.app.TextRun'}.generate)"
+        )
         exec(code, {})
         printed, wanted = capsys.readouterr().out, call()
         given = printed if isinstance(wanted, str) else [id for step in printed.splitlines() for id in json.loads(step)]
@@ -635,7 +666,7 @@ def test_options_of_other_libraries_for_sampling(inside: Path) -> None:
     fix = fix_of(lambda: SamplingOptions(**options), UnknownName)
     assert fix == "SamplingOptions(temperature=0.7)  # without do_sample: it draws by default"
     assert fix_of(lambda: SamplingOptions(num_beams=2), UnknownName) == "run.generate(ids, beam=2)"
-    assert fix_of(lambda: SamplingOptions(colour=2), UnknownName) == "leave it out"
+    assert fix_of(lambda: SamplingOptions(colour=2), UnknownName) == "help(slmmodel.sampling.SamplingOptions)"
 
 
 @pytest.mark.parametrize(

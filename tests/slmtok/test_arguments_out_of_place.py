@@ -287,6 +287,86 @@ def test_exchanged_arguments_and_one_text_for_many(tok: slmtok.Tokenizer, call: 
     assert pasted(lambda: eval(call, {"slmtok": slmtok, **names}), WrongType, **names)[0] == fix
 
 
+OPENED = "tok = slmtok.load('tok.json'); "
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.extend(tok, 'all.counts', vocab_size=282)",
+         "slmtok.extend(tok, slmtok.PretokenCounts.load('all.counts'), vocab_size=282)"),
+        ("slmtok.extend(tok, 'a.txt', 282)", "slmtok.extend(tok, slmtok.count('a.txt'), vocab_size=282)"),
+        ("slmtok.extend(tok, 'a.txt', vocab=282)", "slmtok.extend(tok, slmtok.count('a.txt'), vocab_size=282)"),
+        ("slmtok.extend(tok, 'a.txt', n_merges=2)",
+         "slmtok.extend(tok, slmtok.count('a.txt'), vocab_size=282)  # 280 ids and 2 more"),
+        ("slmtok.extend(tok, 'a.txt', vocab_size=2)",
+         "slmtok.extend(tok, slmtok.count('a.txt'), vocab_size=282)  # for 2 more"),
+        ("slmtok.extend('tok.json', 'a.txt', vocab_size=282)",
+         f"{OPENED}slmtok.extend(tok, slmtok.count('a.txt'), vocab_size=282)"),
+        ("slmtok.extend('a.txt', 'tok.json', vocab_size=282)",
+         f"{OPENED}slmtok.extend(tok, slmtok.count('a.txt'), vocab_size=282)"),
+        ("slmtok.extend('tok.json', 'all.counts', 2)",
+         f"{OPENED}slmtok.extend(tok, slmtok.PretokenCounts.load('all.counts'), vocab_size=282)  # for 2 more"),
+    ],
+)  # fmt: skip
+def test_a_corpus_in_the_place_of_counts_is_mended_with_the_rest(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    names = {"slmtok": slmtok, "tok": tok}
+    with pytest.raises(SlmtokError) as caught:
+        eval(call, names)
+    assert caught.value.fix == fix
+    opening, _, extending = fix.rpartition("; ")
+    exec(opening, names)
+    assert eval(extending, names).tokenizer.n_vocab == 282
+
+
+@pytest.mark.parametrize("name", ["gpt2", "cl100k_base", "gpt-4", "tok.json", "exported"])
+@pytest.mark.parametrize(
+    "call", ["as_hf(NAME)", "as_tiktoken(NAME)", "slmtok.slice(NAME, 300)", "slmtok.extend(NAME, None)"]
+)
+def test_the_name_of_a_tokenizer_is_the_one_that_is_opened(tok: slmtok.Tokenizer, call: str, name: str) -> None:
+    with pytest.raises(WrongType, match="tokenizer is str, not a Tokenizer") as caught:
+        eval(call, {"slmtok": slmtok, "as_hf": as_hf, "as_tiktoken": as_tiktoken, "NAME": name})
+    assert caught.value.fix == f"slmtok.load({name!r})"
+
+
+def test_packing_opens_the_tokenizer_that_is_named(tok: slmtok.Tokenizer) -> None:
+    given: Any = "gpt2"
+    with pytest.raises(WrongType) as caught:
+        slmtok.pack("a.txt", given, "o")
+    assert caught.value.fix == "slmtok.load('gpt2')"
+
+
+@pytest.mark.parametrize(
+    "given", ["tok.encode('the cat')", "tok.encode_list('the cat')", "tok.encode_batch(['the cat'])", "[[1, 2], [3]]"]
+)
+def test_ids_in_the_place_of_a_corpus_are_not_packed(tok: slmtok.Tokenizer, given: str) -> None:
+    with pytest.raises(WrongType, match=r"corpus holds ids \(\w+\), and pack encodes the text of files") as caught:
+        slmtok.pack(eval(given), tok, "o", val="none")
+    assert caught.value.fix == "slmtok.pack('corpus.txt', tok, 'o', val='none')" and not Path("o").exists()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.count('a.txt', tok)", "tok.count_tokens([open('a.txt', encoding='utf-8').read()])"),
+        ("slmtok.count('a.txt', tokenizer=tok)", "tok.count_tokens([open('a.txt', encoding='utf-8').read()])"),
+        ("slmtok.count(['a.txt'], tok)",
+         "tok.count_tokens([open(path, encoding='utf-8').read() for path in ['a.txt']])"),
+        ("slmtok.count(slmtok.Texts(texts), tok)", "tok.count_tokens(texts)"),
+        ("slmtok.count('a.txt', tokenizer='tok.json')",
+         f"{OPENED}tok.count_tokens([open('a.txt', encoding='utf-8').read()])"),
+    ],
+)  # fmt: skip
+def test_counting_with_a_tokenizer_is_counting_its_tokens(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    names = {"slmtok": slmtok, "tok": tok, "texts": [TEXT]}
+    with pytest.raises(SlmtokError, match="takes no tokenizer: it counts pretokens") as caught:
+        eval(call, names)
+    assert caught.value.fix == fix
+    assert eval(fix.removeprefix(OPENED), names).tolist() == [len(tok.encode_list(TEXT))]
+
+
 def test_texts_in_the_place_of_paths_are_in_the_fix(tok: slmtok.Tokenizer) -> None:
     for call in (lambda: slmtok.prune(tok, unused_on=["the cat sat"]), lambda: slmtok.count(["the cat", "a dog"])):
         with pytest.raises(MissingInput) as caught:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import slmtok
+from slmtok.analysis.measure import measure
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.errors import OptionError, SlmtokError, UnknownOption, VocabularyTooSmall, WrongType
 from slmtok.foreign_options import OF_OTHERS, OF_SENTENCEPIECE
 
@@ -91,7 +93,7 @@ def test_a_batch_without_specials(tok, name):
         tok.decode_batch(rows, **{name: True})
     found = eval(str(caught.value.fix), {"tok": tok, "rows": rows})
     assert found == [tok.decode(rows[0][1:]), ""]
-    with pytest.raises(UnknownOption, match=f"without {name}"):
+    with pytest.raises(UnknownOption, match="leave it out: special tokens give their spelling"):
         tok.decode_batch(rows, **{name: False})
 
 
@@ -301,17 +303,56 @@ def test_unknown_keywords_are_named_at_once(tok):
         fix = caught.value.fix
         assert fix.startswith("slmtok.compat.as_hf(tok)") and "add_special_tokens=True, max_length=10" in fix
         assert eval(fix, {"slmtok": slmtok, "tok": tok})
-    with pytest.raises(UnknownOption, match="without add_eot"):
+    with pytest.raises(UnknownOption, match=r"truncation=True.*; for add_eot help\(slmtok.Tokenizer.encode\)$"):
         tok.encode("low", max_length=10, add_eot=True, truncation=True)
 
 
-def test_unknown_keywords_without_counterpart_are_left_out_together(tok):
+def test_unknown_keywords_without_counterpart_are_shown_together(tok):
     with pytest.raises(UnknownOption) as caught:
         tok.encode("low", foo=1, baz=2)
-    assert (
-        "has no options 'foo', 'baz'" in str(caught.value)
-        and caught.value.fix == "tok.encode('low')  # without foo, baz"
-    )
+    assert "has no options 'foo', 'baz'" in str(caught.value) and caught.value.fix == "help(slmtok.Tokenizer.encode)"
     with pytest.raises(UnknownOption) as caught:
         tok.encode("low", foo=1, eos_=True, qux=1)
-    assert caught.value.fix == "for eos_ eos=True; leave out foo, qux"
+    assert caught.value.fix == "for eos_ eos=True; for foo, qux help(slmtok.Tokenizer.encode)"
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        (lambda tok: slmtok.train(TEXTS, frobnicate=1), "slmtok.train"),
+        (lambda tok: slmtok.count(TEXTS, frobnicate=1), "slmtok.count"),
+        (lambda tok: slmtok.pack("corpus.txt", tok, "data", frobnicate=1), "slmtok.pack"),
+        (lambda tok: slmtok.load("tok.json", frobnicate=1), "slmtok.load"),
+        (lambda tok: slmtok.Texts([], frobnicate=1), "slmtok.Texts"),
+        (lambda tok: tok.encode_batch(["low"]).to_torch(frobnicate=1), "slmtok.Ragged.to_torch"),
+        (lambda tok: slmtok.compat.as_hf(tok, frobnicate=1), "slmtok.compat.as_hf"),
+        (lambda tok: slmtok.compat.as_hf(tok)("low", frobnicate=1), "slmtok.compat.hf.HFTokenizer.__call__"),
+        (lambda tok: slmtok.compat.as_hf(tok).decode([1], frobnicate=1), "slmtok.compat.hf.HFTokenizer.decode"),
+        (
+            lambda tok: slmtok.compat.as_tiktoken(tok).encode("low", frobnicate=1),
+            "slmtok.compat.tiktoken.Encoding.encode",
+        ),
+        (lambda tok: measure([("tok", tok)], [], frobnicate=1), "slmtok.analysis.measure.measure"),
+        (
+            lambda tok: ByteLevelBPETokenizer().encode("low", frobnicate=1),
+            "slmtok.compat.tokenizers.ByteLevelBPETokenizer.encode",
+        ),
+    ],
+)
+def test_an_option_of_no_known_meaning_is_shown_the_options_that_exist(tok, call, shown):
+    """A call without the option would do something else than was meant."""
+    with pytest.raises(UnknownOption) as caught:
+        call(tok)
+    assert caught.value.fix == f"help({shown})" and str(caught.value.limit).startswith(("options: ", "known: "))
+    assert callable(eval(shown, {"slmtok": slmtok}))
+
+
+@pytest.mark.parametrize("name", ["num_merges", "n_merges", "merges"])
+def test_a_number_of_merges_is_a_size_less_specials_and_bytes(tok, name):
+    with pytest.raises(UnknownOption) as caught:
+        slmtok.train(TEXTS, **{name: 5})
+    assert caught.value.fix == "vocab_size=277, which counts 272 specials and bytes too"
+    assert len(slmtok.train(TEXTS, vocab_size=277).vocabulary.merges) == 5
+    with pytest.raises(UnknownOption) as caught:
+        slmtok.extend(tok, slmtok.count(TEXTS), **{name: 5})
+    assert str(caught.value.fix).startswith(f"vocab_size={tok.n_vocab + 5}")

@@ -6,6 +6,7 @@ import copy
 import errno
 import gc
 import json
+import math
 import pickle
 import re
 import subprocess
@@ -61,10 +62,10 @@ def fix_of(call) -> str | None:
             "slmtok.pack('a.txt', tok, 'data', eos=True, separator='\\n\\n')",
         ),
         (lambda tok: slmtok.count(data=iter(["a"])), "corpus=data"),
-        (lambda tok: tok.encode(Fraction(1, 2), foo=1), "leave it out"),
-        (lambda tok: tok.decode(tok.encode("a"), separator=" "), "leave it out"),
-        (lambda tok: tok.decode(np.float32(2), foo=1), "tok.decode(2.0)  # without foo"),
-        (lambda tok: tok.save({"a": object()}, foo=1), "leave it out"),
+        (lambda tok: tok.encode(Fraction(1, 2), foo=1), "help(slmtok.Tokenizer.encode)"),
+        (lambda tok: tok.decode(np.float32(2), foo=1), "help(slmtok.Tokenizer.decode)"),
+        (lambda tok: tok.save({"a": object()}, foo=1), "help(slmtok.Tokenizer.save)"),
+        (lambda tok: tok.decode(tok.encode("a"), separator=" "), "help(slmtok.Tokenizer.decode)"),
         (lambda tok: tok.save(), "tok.save('tok.json')"),
         (lambda tok: slmtok.load("a.json", "b.json"), "slmtok.load('a.json'), slmtok.load('b.json')"),
         (lambda tok: slmtok.load("a", "b", "c"), "slmtok.load('a'), slmtok.load('b'), slmtok.load('c')"),
@@ -78,10 +79,10 @@ def fix_of(call) -> str | None:
             "run.tokenizer, of the run that you gave",
         ),
         (lambda tok: slmtok.train(lambda: ["a"]), "call it, and give what it returns"),
-        (lambda tok: tok.stream(skip_special=True), "tok.stream()  # without skip_special"),
+        (lambda tok: tok.stream(skip_special=True), "help(slmtok.Tokenizer.stream)"),
         (list, "tok.token_bytes(0), or tok.get_vocab(), a dict from word to id, for a loop over all"),
         (lambda tok: tok.encode_batch(["a"]).pad(), "pad(tok.specials.pad)"),
-        (lambda tok: tok.encode_batch(["a"]).pad(width=2), "pad(tok.specials.pad)  # without width"),
+        (lambda tok: tok.encode_batch(["a"]).pad(width=2), "help(slmtok.Ragged.pad)"),
         (lambda tok: tok.encode_batch(["a"]).to_torch(padding=True), "pad=tok.specials.pad"),
         (lambda tok: slmtok.pack("corpus.txt", tok), "slmtok.pack('corpus.txt', tok, 'data')"),
         (lambda tok: slmtok.pack("corpus.txt", tok, output="data"), "out='data'"),
@@ -104,7 +105,46 @@ def fix_of(call) -> str | None:
             lambda tok: slmtok.compat.as_hf(tok, pad="eos", truncation=True, max_length=128),
             "hf = slmtok.compat.as_hf(tok, pad='eos'); hf(text, truncation=True, max_length=128)",
         ),
-        (lambda tok: slmtok.compat.as_hf(tok, trunc=True), "as_hf(tok)  # without trunc"),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, add_bos=False),
+            "hf = slmtok.compat.as_hf(tok); hf(text, add_special_tokens=False)",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, pad="eos", add_bos_token=False, add_eos_token=True),
+            "hf = slmtok.compat.as_hf(tok, pad='eos', add_eos=True); hf(text, add_special_tokens=False)",
+        ),
+        (lambda tok: slmtok.compat.as_hf(tok)("a", bos=False), "add_special_tokens=False"),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, eos_token="<|endoftext|>", add_eos=True),
+            "slmtok.compat.as_hf(tok.with_special('eos', '<|endoftext|>'), add_eos=True)",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, bos_token="<s>", padding=True),
+            "hf = slmtok.compat.as_hf(tok.with_special('bos', '<s>')); hf(text, padding=True)",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, padding_side="longest"),
+            "hf = slmtok.compat.as_hf(tok); hf(text, padding='longest')",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok, truncation_side="only_first"),
+            "hf = slmtok.compat.as_hf(tok); hf(text, truncation='only_first')",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok)("a", padding_side="max_length"),
+            "padding='max_length', max_length=128",
+        ),
+        (
+            lambda tok: slmtok.compat.as_hf(tok)("a", padding_side="middle"),
+            "padding_side='right', or padding_side='left'",
+        ),
+        (lambda tok: slmtok.compat.as_hf(tok)(None), "hf(text if isinstance(text, str) else '')"),
+        (lambda tok: slmtok.compat.as_hf(tok)(math.nan), "hf(text if isinstance(text, str) else '')"),
+        (lambda tok: slmtok.compat.as_hf(tok)(123), "hf('123') for its digits, or hf.decode([123]) for an id"),
+        (lambda tok: slmtok.compat.as_hf(tok)("a", 1.5), "text_pair='1.5'"),
+        (lambda tok: slmtok.compat.as_hf(tok)(b"a"), "for bytes: tok.encode(data) of slmtok's tokenizer"),
+        (lambda tok: slmtok.compat.as_hf(tok)(object()), "hf('some text')"),
+        (lambda tok: slmtok.compat.as_hf(tok, trunc=True), "help(slmtok.compat.as_hf)"),
         (lambda tok: slmtok.compat.as_hf(padding=True), "hf = slmtok.compat.as_hf(tok); hf(text, padding=True)"),
         (
             lambda tok: slmtok.compat.as_hf(tok)("a", pad="eos"),
@@ -130,7 +170,7 @@ def fix_of(call) -> str | None:
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
         (
             lambda tok: slmtok.load("tok.json", trust_remote_code=True),
-            "slmtok.load('tok.json')  # without trust_remote_code",
+            "leave it out: the file of a tokenizer has no code",
         ),
         (lambda tok: slmtok.Texts("a", "b"), "slmtok.Texts(['a', 'b'])"),
     ],
@@ -445,15 +485,15 @@ PRINTED = "on_progress=_printed, which is called as _printed(state)"
         ({"callback": _printed}, PRINTED),
         ({"progress": lambda state: None}, "on_progress=lambda state: print(state)"),
         ({"progress": True}, "on_progress=lambda state: print(state)"),
-        ({"progress": None}, "leave it out"),
-        ({"progress_bar": False}, "leave it out"),
+        ({"progress": None}, "leave it out: without a function no progress is reported"),
+        ({"progress_bar": False}, "leave it out: without a function no progress is reported"),
     ],
 )
 def test_packing_names_its_report_of_progress(bpe, tmp_path: Path, monkeypatch, given, fix: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("corpus.txt").write_text("\n".join(TEXTS))
     assert fix_of(lambda: slmtok.pack("corpus.txt", bpe, "out", **given)) == fix
-    named = eval(f"dict({fix.partition(', which')[0]})", globals()) if fix != "leave it out" else {}
+    named = eval(f"dict({fix.partition(', which')[0]})", globals()) if not fix.startswith("leave it out") else {}
     assert slmtok.pack("corpus.txt", bpe, "out", **named).files
 
 
