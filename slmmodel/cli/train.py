@@ -512,14 +512,14 @@ def resume(
     has_changes = step is not None or bool(sets or budget or force)
     if data is not None and output is None and (has_changes or folder.finished):
         # Before an error whose fix repeats it.
-        open_data_of(folder, data, compares="data" not in allow_mismatch)
+        open_data_of(folder, data, compares=True, allowed=allow_mismatch)
     if output is None and has_changes:
         raise needs_new(folder, step, data)
     if not is_scored:
         check_branch(folder, step, sets, budget)
     parent = folder
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
-    opened = open_data_of(folder, data)
+    opened = open_data_of(folder, data, allowed=allow_mismatch)
     if output is not None:
         folder = _branched(folder, step, output, read_settings(None, sets, budget, {}), data, force=force)
     with removed_if_refused(folder, run) if is_new else nullcontext():

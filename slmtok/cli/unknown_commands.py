@@ -49,7 +49,7 @@ _NO_COMMANDS = {
     "shuffle": ("slmtok shuffles no files", "leave it out: slm train shuffles documents and sequences by its seed"),
 }
 """What neither program does: the fact, and the fix."""
-_KEPT = "slm resume goes on from a checkpoint of a run, with the data and the model of the run"
+_KEPT = "slm resume goes on from a checkpoint of a run, with its model, tokenizer and data, or with other data"
 _OF_SPLITS = ("split", "split-corpus", "split-data", "split-dataset", "train-test-split", "train-val-split")
 """Commands of other tools for what packing does with --val."""
 _SHARES = ("val", "ratio", *DIVIDING_SHARES)

@@ -141,15 +141,23 @@ def test_a_certificate_of_other_data(slm, here) -> None:
 
 def test_finetuning_is_going_on_with_a_run(slm, here) -> None:
     err = slm("finetune", "run", "data", code=2).err
-    assert "goes on from a checkpoint of a run, with the data and the model of the run" in err
-    longer = "slm resume run -o run-2 --budget steps=4"
+    assert "goes on from a checkpoint of a run, with its model, tokenizer and data" in err
+    # The run was trained in another folder.
+    longer = "slm resume run --data data -o run-2 --budget steps=4"
     assert err.endswith(f"  fix:   {longer}\n")
     named = "slm resume run -o tuned --budget steps=3"
-    assert slm("finetune", "data", "run", "-o", "tuned", "--budget", "steps=3", code=2).err.endswith(f" {named}\n")
+    assert slm("finetune", "run", "-o", "tuned", "--budget", "steps=3", code=2).err.endswith(f" {named}\n")
     assert f"to go on with a run of slm: {longer}\n" in slm("train", "data", "--finetune", "run", code=2).err
     assert slm("finetune", "gone", "data", code=2).err.endswith("  fix:   slm resume RUN\n")
     run_fix(named)
     run_fix(longer)
+    # Other data are kept, and a text is read with the tokenizer of the run.
+    allowed = "--data text.txt --allow-mismatch data --allow-mismatch plan"
+    for words in (["--data", "text.txt"], ["--data=text.txt"], ["text.txt"]):
+        err = slm("finetune", "run", *words, "--budget", "steps=3", "-o", "text", code=2).err
+        fix = f"slm resume run -o text {allowed} --budget steps=3"
+        assert "tokenizer and data, or with other data\n" in err and err.endswith(f"  fix:   {fix}\n")
+    run_fix(fix)
     # An unfinished run goes on itself.
     Path("run-2/result.json").unlink()
     assert slm("fine-tune", "run-2", code=2).err.endswith("  fix:   slm resume run-2\n")
