@@ -25,8 +25,17 @@ from slmtok.foreign_options import nearest_remark
 def _format(value: str | None, arguments: Sequence[str]) -> str:
     """The option for a format of another program, where it is another than ours by its own word."""
     name = value or "hf"
-    folder = folder_for_file(arguments, name, "hf")
+    folder = folder_for_file(arguments, name, "hf") or _free_folder(arguments)
     return f"--output-format hf{folder}" + ("" if name.lower() == "safetensors" else nearest_remark(name, "hf", "slm"))
+
+
+def _free_folder(arguments: Sequence[str]) -> str:
+    """The option of a free folder, where the one that is named holds something else than an export to replace."""
+    output = value_after(OUTPUT_FLAGS, arguments)
+    if output is None or not Path(output).is_dir() or not any(Path(output).iterdir()):
+        return ""
+    is_replaced = "--force" in arguments and (Path(output) / "receipt.json").is_file()
+    return "" if is_replaced else f" -o {shlex.quote(free_name(output))}"
 
 
 def _folder(value: str | None, arguments: Sequence[str]) -> str:

@@ -239,9 +239,9 @@ def _with_other_data(run: RunFolder, arguments: Sequence[str]) -> list[str]:
     if data is None or str(Path(data).absolute()) == run.config["data"]["train"]:
         return []
     with suppress(SlmmodelError):
-        # A copy of the data of the run.
+        # A copy of the data of the run, or the place to which they were moved.
         if has_manifest(data) and open_source(data).digest == run.fingerprint.get("data"):
-            return ["--data", data]
+            return [] if recorded_data(run) else ["--data", data]
     return ["--data", data, "--allow-mismatch", "data", "--allow-mismatch", "plan"]
 
 

@@ -24,7 +24,9 @@ OUTPUT_FLAGS = ("-o", "--output")
 VOCAB_FLAGS = ("--vocab", "--vocab-size")
 MAX_FILES = 8
 """Files that a fix names."""
-_PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
+_PATHS = frozenset(
+    ["FILE", "DIR", "PATH", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"]
+)
 """Words of placeholders that stand for files or folders."""
 
 
