@@ -383,6 +383,7 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
     A passkey is a number hidden in filler text, to be found. None for plain packed data, which `trainer.train` opens.
     """
     from slmmodel.config import resolve, validate
+    from slmmodel.data.opening import open_data
     from slmmodel.data_config import DataConfig
 
     # A mixture is also what stages of data and a cache of tokenized blocks are read through.
@@ -391,7 +392,11 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
     if data is not None and not section.is_mixture:
         _refuse_run(data)
         refuse_file_of_data(section.val, train=data)
-        return open_if_text(data, tokenizer, section.val, read)
+        opened = open_if_text(data, tokenizer, section.val, read)
+        if opened is None and is_text(section.val):
+            # Refused here, before torch is imported.
+            open_data(data, section.val)
+        return opened
     from slmmodel.cli.sources import open_mixture, with_passkeys
 
     opened = open_mixture(section, tokenizer, read)
