@@ -441,7 +441,7 @@ def train(
 
     Raises what `slmmodel.train` and reading the corpus raise.
     """
-    from slmmodel.cli.train import TrainProgress
+    from slmmodel.cli.train_progress import TrainProgress
 
     check_bool("progress", progress)
     check_working_folder()

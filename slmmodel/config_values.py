@@ -76,9 +76,13 @@ def share_of_percent(value: object, limit: str) -> float | None:
 
 
 def meant_number(value: object) -> float | None:
-    """The number that `5%`, `0,003`, `10,000` or `1e-3,` stands for, also with a typographic minus; None for others."""
+    """The number that `5%`, `0,003`, `10,000`, `1e-3,` or `1e-3x` stands for, also with a typographic minus; None for
+    others.
+    """
     given = str(value).strip()
     text = given.translate(_MINUS).rstrip(",; ")
+    # Behind a fraction, a letter of no unit is a slip, or the `f` of C.
+    text = re.sub(r"^(-?(?:\d*\.\d+|\d+(?:\.\d+)?e-\d+))[^\W\d_bdeghkmst]$", r"\1", text, flags=re.IGNORECASE)
     if text[:1] in "'\"" and len(text) > 2 and text[-1] == text[0]:
         return parse_share(text[1:-1])
     if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text, re.ASCII):

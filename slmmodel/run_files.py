@@ -69,6 +69,8 @@ class Parent(Strict):
     """of all steps before; null where they had several"""
     data: str | None = None
     """digest of the training data of step 0"""
+    val: str | None = None
+    """digest of the validation data of its run"""
     run: str | None = None
     """the name of its folder"""
     steps: Count | None = None
@@ -102,6 +104,14 @@ def first_data(fingerprint: Mapping[str, Any]) -> str | None:
     parent: Mapping[str, Any] = fingerprint.get("parent") or {}
     digest: str | None = parent.get("data") or fingerprint.get("data")
     return digest
+
+
+def last_step_of_other_validation(fingerprint: Mapping[str, Any]) -> int:
+    """The step of a branch up to which validations scored other data than those of the run; 0 without such ones."""
+    parent: Mapping[str, Any] | None = fingerprint.get("parent")
+    while parent is not None and parent.get("val") == fingerprint.get("val"):
+        parent = parent.get("parent")
+    return 0 if parent is None else int(parent["step"])
 
 
 def origins(fingerprint: Mapping[str, Any]) -> list[str]:

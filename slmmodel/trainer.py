@@ -29,7 +29,15 @@ from slmmodel.distributed import Replacement, World, is_restart, process_group, 
 from slmmodel.errors import Argument, NotFinite, OptionError
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.run_files import BRANCH_FIELDS, FINAL_REASONS, VERSION, TrainState, Validation, origins
+from slmmodel.run_files import (
+    BRANCH_FIELDS,
+    FINAL_REASONS,
+    VERSION,
+    TrainState,
+    Validation,
+    last_step_of_other_validation,
+    origins,
+)
 from slmmodel.sizes import counted, format_time
 from slmmodel.torch_state import kept_torch_state, own_torch_state
 from slmmodel.training import setup
@@ -466,6 +474,18 @@ class Trainer:
         state.validation = validation if math.isfinite(bpb) else None
         return validation
 
+    def _forget_other_data(self) -> None:
+        """Begins validation anew where that of the checkpoint scored other data, which is no result of this run."""
+        state = self.state
+        is_own = state.counters.step > last_step_of_other_validation(self.folder.fingerprint)
+        if (self.validator is not None and is_own) or (state.validation is None and state.best_bpb is None):
+            return
+        state.validation = state.best_bpb = state.best_targets = None
+        state.evals_since_best = 0
+        now = "" if self.validator is not None else ", and the data have no validation documents now"
+        scored = f"the validation up to step {state.counters.step:,} scored other documents"
+        self.add_notes([f"{scored}{now}: it is no result of this run"])
+
     def _forget_other_targets(self, validation: Validation) -> None:
         """Begins the best validation and the count of early stopping again where the best one scored other targets.
 
@@ -619,6 +639,7 @@ class Trainer:
         tensors = {stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}
         train_step.load(tensors, train_state, folder)
         self.state, self.resumed_from = TrainState.model_validate(train_state), newest
+        self._forget_other_data()
         train_step.loader = self.stages.enter(self.state)
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)

@@ -25,7 +25,7 @@ from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
-from slmtok.cli.arguments import refuse_list
+from slmtok.cli.arguments import VOCAB_FLAGS, refuse_list
 from slmtok.cli.files import is_tokenizer
 from slmtok.cli.options import (
     INTEGER,
@@ -185,7 +185,7 @@ def ablate(
     All arms read the same documents, in models that differ in nothing but the vocabulary. What is compared is locked
     before the first run. The same command continues after an interruption, to the same result.
     """
-    refuse_list(arguments_of_command(), lambda sizes: f"--vocabs {','.join(sizes)}")
+    refuse_list(arguments_of_command(), lambda sizes: _with_sizes(sizes, data))
     matches = _all_matches(match, also or [])
     axis = _check_arms(data, tokenizers, text, {"patterns": list(chain(*patterns)), **axes})
     _check_vocab(axis, tokenizers)
@@ -290,6 +290,23 @@ def _without_flag(data: Sequence[str], what: str, flag: str) -> OptionError:
     words = [part for word in arguments_of_command() for part in ((flag, word) if word in data else (word,))]
     fact, fix = f"{data[0]!r} is {what}, not packed data", shlex.join(["slm", "ablate", *words])
     return OptionError(fact, limit=f"{flag} names one", fix=fix, option="data")
+
+
+def _with_sizes(sizes: Sequence[str], data: Sequence[str]) -> str:
+    """The fix for several sizes of one option: that for several, of a text; with packed data, which have one size,
+    the command without one or the other.
+    """
+    several = ["--vocabs", ",".join(sizes)]
+    named = [path for path in data if path not in sizes]
+    if not named:
+        return shlex.join(several)
+    words = [word for word in without(VOCAB_FLAGS, arguments_of_command()) if word not in sizes]
+    packed = [path for path in named if has_manifest(path)]
+    texts = [path for path in named if path not in packed]
+    texts = texts or ([] if any(word.partition("=")[0] == "--text" for word in words) else ["TEXT"])
+    rest = [word for word in words if word not in data]
+    of_text = shlex.join(["slm", "ablate", *rest, *several, *chain(*(("--text", text) for text in texts))])
+    return f"{of_text}, or {shlex.join(['slm', 'ablate', *words])}" if len(packed) > 1 else of_text
 
 
 def _with_data(data: Sequence[str], flags: Sequence[str], n_tokenizers: int) -> OptionError:

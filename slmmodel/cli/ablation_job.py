@@ -24,7 +24,7 @@ from slmmodel.cli.baselines import text_baselines
 from slmmodel.cli.open_by_path import note_of_command
 from slmmodel.cli.result_files import load_certificate, to_envelope
 from slmmodel.cli.text import Text
-from slmmodel.cli.train import TrainProgress
+from slmmodel.cli.train_progress import TrainProgress
 from slmmodel.config import Settings
 from slmmodel.errors import CorruptFile, Mismatch, NotFinite, unknown_name
 from slmmodel.evaluation import breakdown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text, is_text
 from slmmodel.errors import InvalidConfig, MissingInput, OptionError, unknown_name
 from slmmodel.sizes import counted, parse_count
+from slmtok.cli.arguments import value_after
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import (
     AmbiguousError,
     Parsed,
@@ -58,7 +60,15 @@ _STATS_KEYS = {"columns": "positions", "inputs": "pairs", "inputs_dropped": "pai
 _DATA_PANEL = "For packed data, as in slm train"
 
 
+def _number(value: str | None, arguments: Sequence[str]) -> str:
+    """For an argument too many: the number of batches."""
+    words = [word for word in arguments if word != value]
+    is_number = value is not None and value.isdecimal() and value_after(["--n"], words) is None
+    return shlex.join(["slm", "batches", *words, "--n", str(value)]) if is_number else ""
+
+
 _HABITS = {
+    EXTRA: _number,
     "--step": instead("--first-step {}", "N"),
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "128")),
     **dict.fromkeys(("--steps", "--batches", "--n-batches", "--num-batches", "--num"), instead("--n {}", "2")),

@@ -23,8 +23,8 @@ from slmmodel.cli.options import BUDGET_HABITS, budget_option, input_words, seed
 from slmmodel.cli.reading import corpus_options_of, to_flags, to_record
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import is_text
-from slmmodel.cli.train import TrainProgress
 from slmmodel.cli.train_habits import SETTING_HABITS
+from slmmodel.cli.train_progress import TrainProgress
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.files import remove_parts, write_file
 from slmmodel.folder_lock import LOCK, locked

@@ -11,6 +11,7 @@ from slmmodel.cli.open_by_path import load_torch, open_run
 from slmmodel.cli.options import QUANTIZATION_HABITS, run_argument, step_option, with_output
 from slmmodel.cli.run_argument import run_among, without
 from slmmodel.errors import OptionError
+from slmmodel.export.output_folder import RECEIPT_FILE, check_folder
 from slmmodel.folder_lock import check_in_place
 from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import OUTPUT_FLAGS, folder_for_file, value_after
@@ -25,8 +26,17 @@ from slmtok.foreign_options import nearest_remark
 def _format(value: str | None, arguments: Sequence[str]) -> str:
     """The option for a format of another program, where it is another than ours by its own word."""
     name = value or "hf"
-    folder = folder_for_file(arguments, name, "hf")
+    folder = folder_for_file(arguments, name, "hf") or _free_folder(arguments)
     return f"--output-format hf{folder}" + ("" if name.lower() == "safetensors" else nearest_remark(name, "hf", "slm"))
+
+
+def _free_folder(arguments: Sequence[str]) -> str:
+    """The option of a free folder, where the one that is named holds something else than an export to replace."""
+    output = value_after(OUTPUT_FLAGS, arguments)
+    if output is None or not Path(output).is_dir() or not any(Path(output).iterdir()):
+        return ""
+    is_replaced = "--force" in arguments and (Path(output) / RECEIPT_FILE).is_file()
+    return "" if is_replaced else f" -o {shlex.quote(free_name(output))}"
 
 
 def _folder(value: str | None, arguments: Sequence[str]) -> str:
@@ -77,14 +87,14 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
         raise OptionError(f"-o {output!r} names a gguf, and a folder of hf is written", fix=fix, option="--output")
     if output is not None:
         check_is_folder_name(output)
+    if output is not None and not dry_run:
+        check_folder(Path(output), force=force)
+        # Without room for it, or the right to write, nothing is read.
+        check_outputs(Path(output, RECEIPT_FILE) if Path(output).is_dir() else output, force=True)
     load_torch()
     from slmmodel.export import architecture, hf
     from slmtok.formats.hf import files as tokenizer_files
 
-    if output is not None and not dry_run:
-        hf.check_folder(Path(output), force=force)
-        # Without room for it, or the right to write, nothing is read.
-        check_outputs(Path(output, "receipt.json") if Path(output).is_dir() else output, force=True)
     context = open_run(run, device="cpu", step=step)
     # Verified once more: the weights may have changed between their sum and their reading.
     context.run.weights(step)

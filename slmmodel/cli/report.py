@@ -85,8 +85,10 @@ def report(
     _refuse_runs(results)
     for path in results:
         result_sections.drawn_kind(path)
+    # Read before torch is imported.
+    texts = _named_text(on) if on else None
     use_threads(threads)
-    page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
+    page, warnings = make_page(subjects, results=results, texts=texts, prompt=prompt, device=device)
     warnings = (*notes_on_escapes("--prompt", prompt or ""), *warnings)
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, subjects=list(subjects))
 
@@ -107,11 +109,13 @@ def make_page(
     subjects: Sequence[str],
     *,
     results: Sequence[str] = (),
-    on: Sequence[str] = (),
+    texts: list[bytes] | None = None,
     prompt: str | None = None,
     device: str = "auto",
 ) -> tuple[Page, tuple[str, ...]]:
     """The page of runs and ablations, and its warnings: what it lacks, and which runs have not finished.
+
+    `texts`: what is coloured, by default validation documents of the first run.
 
     Raises what reading the runs raises, and `OptionError` for a page beyond 5 MB.
     """
@@ -124,7 +128,7 @@ def make_page(
     with Progress() as progress:
         opened = [Subject.open(name, path) for name, path in labels.items()]
         if opened:
-            sections += _run_sections(opened, results, on, prompt, device, lambda text: progress(text, 0, 0))
+            sections += _run_sections(opened, results, texts, prompt, device, lambda text: progress(text, 0, 0))
         elif results:
             sections.append(Section("evaluations", "Evaluations", list(result_sections.evaluations([], results))))
     for handle in (*handles, *(subject.run.handle for subject in opened)):
@@ -139,7 +143,7 @@ def make_page(
 def _run_sections(
     subjects: Sequence[Subject],
     results: Sequence[str],
-    on: Sequence[str],
+    texts: list[bytes] | None,
     prompt: str | None,
     device: str,
     progress: Callable[[str], object],
@@ -150,7 +154,7 @@ def _run_sections(
     yield Section("gates", "Gates of the memory", list(run_sections.gates(subjects)))
     yield Section("evaluations", "Evaluations", list(result_sections.evaluations(subjects, results)))
     opened, notes = _open(subjects, device)
-    texts = _texts(opened, on, notes)
+    texts = _validation_text(opened, notes) if texts is None else texts
     prompt = text_sections.prompt_of(texts) if prompt is None else prompt
     progress("scoring the text")
     yield Section("bits", "Where the bits go", [*notes, *text_sections.loss_map(opened, texts)])
@@ -190,15 +194,18 @@ def _next_words(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
     yield from text_sections.next_words(text, prompt)
 
 
-def _texts(opened: Sequence[Opened], on: Sequence[str], notes: list[Any]) -> list[bytes]:
-    """The text of the page; where the data of the run are gone, a note says so."""
-    if on:
-        try:
-            return text_sections.text_of(on)
-        except NotText as error:
-            # The fix of slmtok names options of a corpus, which a report has not.
-            fix = "name text in UTF-8, or records: .jsonl, .json, .csv, .tsv, .parquet"
-            raise OptionError(error.fact, where="--on", fix=fix, option="on") from None
+def _named_text(on: Sequence[str]) -> list[bytes]:
+    """The text that --on names. Raises `OptionError` for a file that is no text, and what reading raises."""
+    try:
+        return text_sections.text_of(on)
+    except NotText as error:
+        # The fix of slmtok names options of a corpus, which a report has not.
+        fix = "name text in UTF-8, or records: .jsonl, .json, .csv, .tsv, .parquet"
+        raise OptionError(error.fact, where="--on", fix=fix, option="on") from None
+
+
+def _validation_text(opened: Sequence[Opened], notes: list[Any]) -> list[bytes]:
+    """Validation documents of the first run; where its data are gone, a note says so."""
     if not opened:
         return []
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 from pydantic import ValidationError
 
 from slmmodel.budget import Budget
@@ -23,16 +24,19 @@ from slmmodel.cli.run_argument import (
     step_at,
     trained_anew,
     with_value,
+    without,
 )
 from slmmodel.cli.text import is_text
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError, Unreadable
 from slmmodel.folder_lock import locked
 from slmmodel.run_entries import METRICS
 from slmmodel.torchrun import is_main
+from slmtok.cli.arguments import OUTPUT_FLAGS
 from slmtok.cli.options import arguments_of_command
 
 if TYPE_CHECKING:
     from slmmodel.data import RunData
+    from slmmodel.data.source import TokenSource
 
 
 @contextmanager
@@ -52,8 +56,7 @@ def naming_what_differs(run: RunFolder, sets: Sequence[str], data: str | None) -
         elif error.fields.get("field") == "data" and data is not None and isinstance(error.parts["fix"], tuple):
             error.fix = (_elsewhere(run, str(train)), *error.parts["fix"][1:])
         elif error.fields.get("field") == "fingerprint" and data is None and isinstance(train, str):
-            going_on = shlex.join(["slm", "resume", *with_value("--data", "NEW", arguments_of_command())])
-            error.fix = f"{error.parts['fix']} && {going_on}"
+            error.fix = _packed_again(error, run)
         raise
 
 
@@ -178,14 +181,27 @@ def check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: 
 def _data_in_place(run: RunFolder) -> str | None:
     """The fix for other data where those of the run are where they were."""
     recorded = str(run.config["data"]["train"])
-    is_in_place = is_text(recorded) or Path(recorded).exists()
-    return f"leave --data out: the data of the run, {recorded}, are in place" if is_in_place else None
+    if not is_text(recorded) and not Path(recorded).exists():
+        return None
+    line = _in_new_folder(run, without(("--data",), arguments_of_command()))
+    return f"leave --data out: the data of the run, {recorded}, are in place" + (f": {line}" if line else "")
 
 
-def open_data_of(run: RunFolder, data: str | None, *, compares: bool = False) -> RunData | None:
+def _in_new_folder(run: RunFolder, words: Sequence[str]) -> str | None:
+    """The command line with the new folder that it needs and does not name; None where it lacks none."""
+    flags = {word.partition("=")[0] for word in words}
+    needs_folder = run.finished or not flags.isdisjoint(("--step", "--set", "--budget", "--force"))
+    is_named = not flags.isdisjoint(OUTPUT_FLAGS)
+    return resumed_at(run, click.get_current_context().params["step"], words) if needs_folder and not is_named else None
+
+
+def open_data_of(
+    run: RunFolder, data: str | None, *, compares: bool = False, allowed: Collection[str] = ()
+) -> RunData | None:
     """The data of a run, or where they are now; None for plain packed data.
 
-    Raises `Mismatch` for a `--data` with another tokenizer; with `compares`, for any other than those of the run.
+    Raises `Mismatch` for a `--data` with another tokenizer; with `compares`, for any other than those of the run. Where
+    other data are `allowed`, the fix for those of another tokenizer keeps them.
     """
     from slmmodel.cli.recorded import data_meant, open_mixture_of
 
@@ -217,6 +233,8 @@ def open_data_of(run: RunFolder, data: str | None, *, compares: bool = False) ->
     from slmmodel.data.opening import open_source
 
     source = open_source(path) if opened is None else opened.train
+    if "data" in allowed:
+        _check_tokenizer(source, run)
     if source.vocab is not None and source.vocab.fingerprint != run.vocab.fingerprint:
         raise Mismatch(
             f"the data {path!r} were made with another tokenizer than the run",
@@ -224,15 +242,34 @@ def open_data_of(run: RunFolder, data: str | None, *, compares: bool = False) ->
             limit=f"fingerprints {source.vocab.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
             fix=_elsewhere(run, recorded),
         )
-    if compares and source.digest != run.fingerprint.get("data"):
+    if compares and "data" not in allowed and source.digest != run.fingerprint.get("data"):
+        flags = ["--allow-mismatch", "data", "--allow-mismatch", "plan"]
+        with_them = _in_new_folder(run, [*arguments_of_command(), *flags]) or shlex.join(flags)
         raise Mismatch(
             f"--data {data}: the training data differ from the run's",
             where=str(run.path),
             limit="a run continues exactly as it began",
-            fix=f"{_elsewhere(run, recorded)}, or --allow-mismatch data --allow-mismatch plan",
+            fix=f"{_elsewhere(run, recorded)}, or {with_them}",
             field="data",
         )
     return opened
+
+
+def _check_tokenizer(source: TokenSource, run: RunFolder) -> None:
+    """Raises `Mismatch` for data of another tokenizer, with the commands that pack their text again and continue."""
+    from slmmodel.data.source import check_tokenizer
+
+    try:
+        check_tokenizer(source, run.vocab, run.path, run.tokenizer)
+    except Mismatch as error:
+        error.fix = _packed_again(error, run)
+        raise
+
+
+def _packed_again(error: Mismatch, run: RunFolder) -> str:
+    """The fix of `check_tokenizer`, followed by the command line with the new data."""
+    words = with_value("--data", "NEW", arguments_of_command())
+    return f"{error.parts['fix']} && {_in_new_folder(run, words) or shlex.join(['slm', 'resume', *words])}"
 
 
 def _elsewhere(run: RunFolder, recorded: str) -> str:

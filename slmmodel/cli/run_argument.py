@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from fnmatch import fnmatch
 from itertools import pairwise
@@ -27,6 +28,7 @@ from slmmodel.sizes import parse_count
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
     command_line,
+    is_text_file,
     options_by_flag,
     placeholder_words,
     positional,
@@ -215,7 +217,7 @@ def resumed_at(run: RunFolder, step: int | None, words: Sequence[str]) -> str:
 
 def resumed(arguments: Sequence[str]) -> str:
     """`slm resume` with the run that an argument or the value of an option names, as it succeeds: a finished run has a
-    new folder and a larger budget.
+    new folder and a larger budget, and other data than those of the run are allowed.
     """
     path = run_among([part for word in arguments for part in word.split("=", 1)])
     if path is None:
@@ -223,8 +225,24 @@ def resumed(arguments: Sequence[str]) -> str:
     run, output = RunFolder(Path(path)), value_after(OUTPUT_FLAGS, arguments)
     new = [] if output is None or Path(output).resolve() == run.path.resolve() else ["-o", output]
     budget = value_after(("--budget",), arguments)
-    words = [path, *new, *(["--budget", budget] if budget else [])]
+    words = [path, *new, *_with_other_data(run, arguments), *(["--budget", budget] if budget else [])]
     return resumed_at(run, None, words) if run.finished or len(words) > 1 else shlex.join(["slm", "resume", path])
+
+
+def _with_other_data(run: RunFolder, arguments: Sequence[str]) -> list[str]:
+    """The options of `slm resume` for data among arguments that are not at the place of those of the run."""
+    from slmmodel.data.opening import open_source
+
+    named = (word for before, word in pairwise(["", *arguments]) if before == "--data" or before[:1] != "-")
+    paths = (word.removeprefix("--data=") for word in named if Path(word.removeprefix("--data=")).exists())
+    data = next((path for path in paths if has_manifest(path) or is_text_file(path)), None)
+    if data is None or str(Path(data).absolute()) == run.config["data"]["train"]:
+        return []
+    with suppress(SlmmodelError):
+        # A copy of the data of the run, or the place to which they were moved.
+        if has_manifest(data) and open_source(data).digest == run.fingerprint.get("data"):
+            return [] if recorded_data(run) else ["--data", data]
+    return ["--data", data, "--allow-mismatch", "data", "--allow-mismatch", "plan"]
 
 
 def step_at(run: RunFolder, step: int | None) -> int:

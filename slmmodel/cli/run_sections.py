@@ -92,7 +92,8 @@ def facts(subjects: Sequence[Subject]) -> Iterator[Block]:
         }
         from slmmodel.training.status import comparable_validations
 
-        bits = [line["val_bpb"] for line in comparable_validations(subject.curve.lines if subject.curve else [])]
+        lines = subject.curve.lines if subject.curve else []
+        bits = [line["val_bpb"] for line in comparable_validations(lines, subject.run.fingerprint)]
         if bits:
             found["validation"] = f"{bits[-1]:.4f} bits per byte; best {min(bits):.4f}"
         columns.append(found)

@@ -108,11 +108,21 @@ def _number(value: str | None, arguments: Sequence[str]) -> str:
     return f"--max-new {number}: the number of new ids; --n {number} is that of samples"
 
 
+def _text_or_number(value: str | None, arguments: Sequence[str]) -> str:
+    """For an argument too many: all words as one text; a number at their end may also be that of new ids."""
+    whole, words, number = one_text("sample")(value, arguments), arguments[:-1], arguments[-1]
+    has_length = any(word.partition("=")[0].replace("_", "-") in _LENGTHS for word in arguments)
+    if has_length or not (whole and number.isdecimal() and shlex.split(whole)[-1].endswith(f" {number}")):
+        return whole
+    text = one_text("sample")(words[-1], words) or shlex.join(["slm", "sample", *words])
+    return f"{text} --max-new {number} draws {number} ids; {whole} continues a text that ends with {number}"
+
+
 _PROMPT_HABITS = dict.fromkeys(
     ("--file", "-f", "--prompt-file", "--input-file"), lambda file, _: prompt_of(file or "FILE")
 )
 _HABITS = {
-    EXTRA: one_text("sample"),
+    EXTRA: _text_or_number,
     **run_as_argument("sample"),
     **_PROMPT_HABITS,
     "--start": lambda value, _: prompt_meant(value or "TEXT"),

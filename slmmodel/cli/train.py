@@ -58,11 +58,12 @@ from slmmodel.cli.resume_checks import (
 from slmmodel.cli.run_argument import data_here, is_argument, is_last, recorded_data, resumed, resumed_at, without
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
+from slmmodel.cli.train_progress import TrainProgress
 from slmmodel.config_values import EACH_RUN
 from slmmodel.errors import Argument, InvalidConfig, Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.files import new_name
 from slmmodel.run_entries import CONFIG
-from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
+from slmmodel.run_files import Result
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.torchrun import is_main
 from slmtok.cli.arguments import command_line, value_after
@@ -79,7 +80,6 @@ from slmtok.cli.options import (
     tokenizer_option,
 )
 from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
-from slmtok.cli.progress import Progress
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -386,6 +386,7 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
     A passkey is a number hidden in filler text, to be found. None for plain packed data, which `trainer.train` opens.
     """
     from slmmodel.config import resolve, validate
+    from slmmodel.data.opening import open_data
     from slmmodel.data_config import DataConfig
 
     # A mixture is also what stages of data and a cache of tokenized blocks are read through.
@@ -394,7 +395,11 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
     if data is not None and not section.is_mixture:
         _refuse_run(data)
         refuse_file_of_data(section.val, train=data)
-        return open_if_text(data, tokenizer, section.val, read)
+        opened = open_if_text(data, tokenizer, section.val, read)
+        if opened is None and is_text(section.val):
+            # Refused here, before torch is imported.
+            open_data(data, section.val)
+        return opened
     from slmmodel.cli.sources import open_mixture, with_passkeys
 
     opened = open_mixture(section, tokenizer, read)
@@ -516,14 +521,14 @@ def resume(
     has_changes = step is not None or bool(sets or budget or force)
     if data is not None and output is None and (has_changes or folder.finished):
         # Before an error whose fix repeats it.
-        open_data_of(folder, data, compares="data" not in allow_mismatch)
+        open_data_of(folder, data, compares=True, allowed=allow_mismatch)
     if output is None and has_changes:
         raise needs_new(folder, step, data)
     if not is_scored:
         check_branch(folder, step, sets, budget)
     parent = folder
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
-    opened = open_data_of(folder, data)
+    opened = open_data_of(folder, data, allowed=allow_mismatch)
     if output is not None:
         folder = _branched(folder, step, output, read_settings(None, sets, budget, {}), data, force=force)
     with removed_if_refused(folder, run) if is_new else nullcontext():
@@ -726,22 +731,6 @@ def _silent(code: int = 0) -> Outcome:
     """The outcome of a rank that prints nothing."""
     settings().as_json = False
     return Outcome({}, code=code)
-
-
-class TrainProgress(Progress):
-    """Steps as `step 12/30`. Validations and checkpoints are lines that stay."""
-
-    def __call__(self, stage: str, done: int, total: int, text: str = "") -> None:
-        """Reports a stage, a step or an event."""
-        amount = f"step {done}/{total}"
-        if stage in (VALIDATION, SAVED):
-            self.line(f"{amount}: {stage} {text}")
-        elif stage == VALIDATING:
-            self.report("training", done, total, f"{stage}, {text}", amount=amount)
-        elif stage == "training":
-            self.report(stage, done, total, text, amount=amount)
-        else:
-            super().__call__(stage, done, total, text)
 
 
 def _finished_without_score(

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +24,10 @@ from slmmodel.errors import (
     CorruptFile,
     Mismatch,
     MissingInput,
-    OutputExists,
-    SlmmodelError,
     Unreadable,
     UnsupportedFormat,
 )
+from slmmodel.export.output_folder import RECEIPT_FILE, REPLACED, check_folder, part_of
 from slmmodel.export.targets import TARGETS, Target, architecture
 from slmmodel.files import remove, removing, translated_errors, write_synced
 from slmmodel.folder_lock import LOCK, locked
@@ -44,8 +41,6 @@ RECEIPT = "slm.export-receipt/1"
 VOCAB_ROWS = ("embed.weight", "head.weight")
 """Tensors with a row for each id; an export drops the rows of ids that do not exist."""
 _ROLES = ("bos", "eos", "pad")
-_RECEIPT_FILE = "receipt.json"
-_REPLACED = "replaced"
 """In the locked folder, the export that a new one replaces."""
 
 
@@ -182,7 +177,7 @@ def write(
     """
     check_folder(folder, force=force)
     content = {**files(model, vocab), **(more or {})}
-    part = _part_of(folder)
+    part = part_of(folder)
     with locked(part):
         # Another process may have made it since.
         check_folder(folder, force=force)
@@ -210,8 +205,8 @@ def _write_and_rename(
         "checks": checks(part, model),
     }
     with translated_errors(folder, part):
-        write_synced(part / _RECEIPT_FILE, _json(receipt))
-        replaced = part.with_name(_REPLACED)
+        write_synced(part / RECEIPT_FILE, _json(receipt))
+        replaced = part.with_name(REPLACED)
         if folder.exists():
             # Its files would be removed one by one, and a half of them is no export, which may not be replaced.
             folder.rename(replaced)
@@ -230,60 +225,6 @@ def _clear(part: Path) -> None:
     for old in (each for each in part.iterdir() if each.name != LOCK):
         with removing(old):
             remove(old)
-
-
-def _remove_left(folder: Path) -> None:
-    """Removes what an export left that was killed behind its renaming; nothing while another one is at work.
-
-    One that differs from its model stays.
-    """
-    import shutil
-
-    part = _part_of(folder)
-    if part.is_dir() and not part.is_symlink():
-        with suppress(SlmmodelError, OSError):
-            with locked(part):
-                shutil.rmtree(part / _REPLACED, ignore_errors=True)
-            part.rmdir()
-
-
-def _part_of(folder: Path) -> Path:
-    return folder.with_name(folder.name + ".part")
-
-
-def check_folder(folder: Path, *, force: bool) -> None:
-    """Raises `OutputExists` for a folder that may not be replaced, and `MissingInput` for one that has no parent.
-
-    Beside a complete export, what a killed one left is removed.
-    """
-    is_empty = folder.is_dir() and not any(folder.iterdir())
-    other = next(name for number in count(2) if not Path(name := f"{folder}-{number}").exists())
-    if folder.is_symlink() or (folder.exists() and not is_empty and not (folder / _RECEIPT_FILE).is_file()):
-        # Replacing removes the folder, so it must be one of ours.
-        what = "is a file, and an export is a folder" if folder.is_file() else "exists and is not an export"
-        raise OutputExists(f"output {str(folder)!r} {what}", fix=f"-o {shlex.quote(other)}", path=str(folder))
-    if folder.exists() and not is_empty and not force:
-        _remove_left(folder)
-        fix = f"-o {shlex.quote(other)}, or --force to replace it"
-        raise OutputExists(f"output {str(folder)!r} exists", fix=fix, path=str(folder))
-    if folder.exists() and (others := _others(folder)):
-        raise OutputExists(
-            f"the export {str(folder)!r} holds other files, such as {others[0]!r}",
-            limit="the files that its receipt.json names are replaced",
-            fix=f"-o {shlex.quote(other)}",
-            path=str(folder),
-        )
-    if not folder.parent.is_dir():
-        fact = f"no folder {str(folder.parent)!r} for the output {folder.name!r}"
-        raise MissingInput(fact, fix=f"mkdir -p {shlex.quote(str(folder.parent))}", path=str(folder.parent))
-
-
-def _others(folder: Path) -> list[str]:
-    """What an export holds beside its files; all where its receipt cannot be read."""
-    own = {_RECEIPT_FILE}
-    with suppress(OSError, FaultError, TypeError):
-        own.update(read_object(folder / _RECEIPT_FILE).get("files", ()))
-    return sorted(path.name for path in folder.iterdir() if path.name not in own or path.is_dir())
 
 
 def checks(folder: Path, model: Model) -> dict[str, Any]:

@@ -93,7 +93,8 @@ def _plan(parent: RunFolder, step: int | None, run: RunFolder, changes: Settings
         state["cursor"] = _cursor_of_batches(state["cursor"], parent.config["run"]["batch_tokens"], config)
     from_checkpoint = {"step": int(counters["step"]), "weights": weights, "counters": counters}
     from_checkpoint |= {"cursor": state["cursor"], "positions": state["positions"], "plan": _plan_before(parent)}
-    from_checkpoint |= {"data": first_data(parent.fingerprint), "run": _name_of(parent), "steps": steps}
+    from_checkpoint |= {"data": first_data(parent.fingerprint), "val": parent.fingerprint.get("val")}
+    from_checkpoint |= {"run": _name_of(parent), "steps": steps}
     from_checkpoint |= {"settings": _changed(parent.config, config), "parent": parent.fingerprint.get("parent")}
     fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
     if changes:

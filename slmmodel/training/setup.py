@@ -734,7 +734,8 @@ def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collectio
             fix=(restored.get(field, "restore it"), f", or {' '.join(f'--allow-mismatch {name}' for name in names)}"),
             field=field,
         )
-    return notes
+    # Training and validation data have one name.
+    return list(dict.fromkeys(notes))
 
 
 def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ from slmmodel.folder_lock import is_locked
 from slmmodel.indexing import explains_indexing
 from slmmodel.json_files import FaultError, parse_object, validated
 from slmmodel.run_entries import METRICS, RESULT
-from slmmodel.run_files import MetricsLine, origins
+from slmmodel.run_files import MetricsLine, last_step_of_other_validation, origins
 from slmmodel.sizes import Z95, format_time
 from slmmodel.training.heartbeat import INTERVAL, read_heartbeat
 
@@ -153,7 +153,7 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
     else:
         assert beat is not None
         verdict, reason = _judge_alive(beat, pace, trend, recent, stale, now)
-    validated = comparable_validations(lines)
+    validated = comparable_validations(lines, run.fingerprint)
     best = min(validated, key=lambda line: line["val_bpb"], default={})
     norms = [line["grad_norm"] for line in recent if line.get("grad_norm") is not None]
     return RunStatus(
@@ -182,9 +182,12 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
     )
 
 
-def comparable_validations(lines: Sequence[Line]) -> list[Line]:
-    """The lines that were validated on the same targets as the last one; before a branch they may have been others."""
-    validated = [line for line in lines if line.get("val_bpb") is not None]
+def comparable_validations(lines: Sequence[Line], fingerprint: Mapping[str, Any]) -> list[Line]:
+    """The lines that were validated on the data of the run and on the same targets as the last one; before a branch
+    they may have been others.
+    """
+    first_step = last_step_of_other_validation(fingerprint) + 1
+    validated = [line for line in lines if line["step"] >= first_step and line.get("val_bpb") is not None]
     scored = [line.get("val_targets") for line in validated]
     first = next((at for at in range(len(scored), 0, -1) if scored[at - 1] != scored[-1]), 0)
     return validated[first:]

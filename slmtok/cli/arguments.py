@@ -42,7 +42,9 @@ OF_INPUTS = {
 """Names of options for what is an argument here: those of other tools, and an output where none is written."""
 MAX_FILES = 8
 """Files that a fix names."""
-_PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
+_PATHS = frozenset(
+    ["FILE", "DIR", "PATH", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"]
+)
 """Words of placeholders that stand for files or folders."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise
@@ -12,8 +13,11 @@ from slmtok.cli.errors import LACKING
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import Habit
 from slmtok.file_kinds import LOSSES, is_run, kind_of_file
-from slmtok.files import free_name
+from slmtok.files import free_name, read_file
 
+_DOCUMENTS = re.compile(rb'\\"documents\\": \\"([0-9a-f]{64})\\"')
+_HEAD_BYTES = 1 << 12
+"""Bytes of a file of losses in which its metadata name the digest of the documents."""
 _MAX_SCANNED = 1000
 """Entries of a folder among which the other file is looked for."""
 
@@ -63,7 +67,15 @@ def lacking_losses(command: str, *, needs_text: bool = False) -> dict[str, Habit
 
 
 def _losses_beside(files: Sequence[str]) -> Iterator[str]:
-    """The other files of losses in the folder of the first file, else in the working folder."""
+    """The other files of losses in the folder of the first file, else in the working folder, of one text."""
     folder = os.path.dirname(files[0]) if files else ""  # noqa: PTH120
     entries = sorted(islice(Path(folder).glob("*.losses"), _MAX_SCANNED))
-    return (path for path in map(str, entries) if path not in files and kind_of_file(path) == LOSSES)
+    others = [path for path in map(str, entries) if path not in files and kind_of_file(path) == LOSSES]
+    compared = _documents_of(next(iter([*files, *others]), ""))
+    return (path for path in others if compared in (None, _documents_of(path)))
+
+
+def _documents_of(path: str) -> bytes | None:
+    """The digest of the documents of a file of losses; None where it has none."""
+    found = _DOCUMENTS.search(read_file(path, _HEAD_BYTES)) if path else None
+    return found and found[1]

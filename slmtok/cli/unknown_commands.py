@@ -28,7 +28,7 @@ _HABITS |= dict.fromkeys(FINETUNE, "slm resume RUN")
 _HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
 """Commands of other tools, each with ours."""
 _HABITS |= dict.fromkeys(("predict", "complete", "infer", "inference"), _HABITS["generate"])
-_HABITS |= dict.fromkeys(("perplexity", "ppl"), "slm eval RUN")
+_HABITS |= dict.fromkeys(("perplexity", "ppl", "score"), "slm eval RUN")
 _SYNONYMS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("summary", "summarize", "describe", "inspect", "stat", "stats"), ("info",)),
     "check": ("verify", "doctor"),
@@ -49,7 +49,7 @@ _NO_COMMANDS = {
     "shuffle": ("slmtok shuffles no files", "leave it out: slm train shuffles documents and sequences by its seed"),
 }
 """What neither program does: the fact, and the fix."""
-_KEPT = "slm resume goes on from a checkpoint of a run, with the data and the model of the run"
+_KEPT = "slm resume goes on from a checkpoint of a run, with its model, tokenizer and data, or with other data"
 _OF_SPLITS = ("split", "split-corpus", "split-data", "split-dataset", "train-test-split", "train-val-split")
 """Commands of other tools for what packing does with --val."""
 _SHARES = ("val", "ratio", *DIVIDING_SHARES)
@@ -151,9 +151,24 @@ def _of_habit(words: list[str], rest: Sequence[str]) -> str:
         return piped(texts[0], "encode", rest, texts)
     if words[-1] != "RUN":
         return shlex.join([*words, *rest])
+    if "eval" in words:
+        return _evaluated(rest)
     if "resume" in words:
         rest = [word for word in rest if is_run(word)]
     return shlex.join([*words[:-1], *rest]) if any(map(is_run, rest)) else shlex.join(words)
+
+
+def _evaluated(rest: Sequence[str]) -> str:
+    """`slm eval` of a run among some words, with the data among them behind --on, and a text itself from stdin."""
+    from slmtok.file_kinds import is_run
+
+    run = next(filter(is_run, rest), "RUN")
+    places = [word for before, word in pairwise(["", *rest]) if "-" not in (before[:1], word[:1]) and word != run]
+    line = ["slm", "eval", run, *(word for word in rest if word not in (run, *places))]
+    files = [word for word in places if os.path.exists(word)]  # noqa: PTH110
+    if files or not places:
+        return shlex.join([*line, *(part for file in files for part in ("--on", file))])
+    return f"printf %s {shlex.quote(' '.join(places))} | {shlex.join(line)} --no-baselines --on -"
 
 
 def _is_bare_text(word: str, words: Sequence[str]) -> bool:

@@ -560,7 +560,6 @@ def test_what_was_given_is_in_the_fix(inside: Path, call: str, fix: str) -> None
         ("app.train('data', frobnicate=1, quux=2)", "slmmodel.app.train"),
         ("slmmodel.load('run', frobnicate=1)", "slmmodel.load"),
         ("app.load('run', frobnicate=1)", "slmmodel.app.load"),
-        ("app.load('run').score('a fox', reduction='sum')", "slmmodel.app.TextRun.score"),
         ("app.load('run').generate('a fox', frobnicate=1)", "slmmodel.app.TextRun.generate"),
         ("slmmodel.load('run').generate([1], frobnicate=1)", "slmmodel.Run.generate"),
         ("slmmodel.load('run').evaluate(frobnicate=1)", "slmmodel.Run.evaluate"),

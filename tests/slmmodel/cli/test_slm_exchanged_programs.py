@@ -107,6 +107,19 @@ def test_a_run_among_losses_is_scored(slm, here) -> None:
     assert "'none.losses' does not exist" in slm("compare", "none.losses", "run2", code=1).err
 
 
+def test_losses_of_other_documents_are_not_proposed(slm, here) -> None:
+    slm("eval", "run", "--losses", "a.losses", "-q", code=0)
+    slm("eval", "run", "--on", "text.txt", "--losses", "b.losses", "--no-baselines", "-q", code=0)
+    both = "slm eval RUN --losses b-2.losses && slm compare a.losses b-2.losses"
+    assert slm("compare", "a.losses", code=2).err.endswith(f"  fix:   {both}\n")
+    assert slm("compare", code=2).err.endswith("  fix:   slm compare A B\n")
+    shutil.copy("a.losses", "c.losses")
+    for words in ([], ["a.losses"]):
+        line = "slm compare a.losses c.losses"
+        assert slm("compare", *words, code=2).err.endswith(f"  fix:   {line}\n")
+    run_fix(line)
+
+
 def test_two_files_that_are_no_losses_are_named_at_once(slm, here) -> None:
     line = "slm eval run --losses run.losses && slm compare"
     other = "; OTHER.losses stands for the losses of another run"
@@ -148,7 +161,7 @@ def test_a_certificate_of_other_data(slm, here) -> None:
 
 def test_finetuning_is_going_on_with_a_run(slm, here) -> None:
     err = slm("finetune", "run", "data", code=2).err
-    assert "goes on from a checkpoint of a run, with the data and the model of the run" in err
+    assert "goes on from a checkpoint of a run, with its model, tokenizer and data" in err
     longer = "slm resume run -o run-2 --budget steps=4"
     assert err.endswith(f"  fix:   {longer}\n")
     named = "slm resume run -o tuned --budget steps=3"
@@ -157,6 +170,13 @@ def test_finetuning_is_going_on_with_a_run(slm, here) -> None:
     assert slm("finetune", "gone", "data", code=2).err.endswith("  fix:   slm resume RUN\n")
     run_fix(named)
     run_fix(longer)
+    # Other data are kept, and a text is read with the tokenizer of the run.
+    allowed = "--data text.txt --allow-mismatch data --allow-mismatch plan"
+    for words in (["--data", "text.txt"], ["--data=text.txt"], ["text.txt"]):
+        err = slm("finetune", "run", *words, "--budget", "steps=3", "-o", "text", code=2).err
+        fix = f"slm resume run -o text {allowed} --budget steps=3"
+        assert "tokenizer and data, or with other data\n" in err and err.endswith(f"  fix:   {fix}\n")
+    run_fix(fix)
     # An unfinished run goes on itself.
     Path("run-2/result.json").unlink()
     assert slm("fine-tune", "run-2", code=2).err.endswith("  fix:   slm resume run-2\n")

@@ -80,9 +80,13 @@ def test_other_data_name_the_place_of_those_of_the_run(slm, here: Path) -> None:
     pack(str(here / "other.txt"), slmtok.load(here / "tok.json"), here / "data5")
     slm("resume", "run", "--step", "1", "-o", "second", "--data", "data", "--no-eval", "-q", code=0)
     shutil.move(here / "data", here / "moved")
-    for words in (["--step", "1", "-o", "new"], ["--step", "1"]):
+    allowed = "--data data5 --no-eval --allow-mismatch data --allow-mismatch plan -o second-2"
+    for words, kept in (
+        (["--step", "1", "-o", "new"], "--allow"),
+        (["--step", "1"], f"slm resume second --step 1 {allowed}"),
+    ):
         ran = slm("resume", "second", *words, "--data", "data5", "--no-eval", code=1)
-        assert fix_in(ran.err).startswith("--data moved, or --allow-mismatch data"), ran.err
+        assert fix_in(ran.err).startswith(f"--data moved, or {kept}"), ran.err
     assert not (here / "new").exists()
     slm("resume", "second", "--step", "1", "-o", "new", "--data", "moved", "--no-eval", "-q", code=0)
 

@@ -120,11 +120,16 @@ def test_other_data_of_a_finished_run_are_named_at_once(slm: Callable[..., Any],
         for data in ("data3", "other.txt"):
             err = slm(*words, "--data", data, code=1).err
             assert f"--data {data}: the training data differ from the run's" in err
-            assert fix_in(err).startswith("leave --data out: the data of the run, ")
-    flags = shlex.split(fix_in(err).partition(", or ")[2])
+            own, with_other = re.split(", or (?=slm)", fix_in(err).partition("are in place: ")[2])
+            assert own.startswith("slm resume run ") and data not in own
+            assert f" --data {data} --allow-mismatch data --allow-mismatch plan" in with_other
+    for line in (own, with_other):
+        run_line(slm, line)
+        assert Path("run-2/model.safetensors").exists()
+        shutil.rmtree("run-2")
+    flags = ["--allow-mismatch", "data", "--allow-mismatch", "plan"]
     err = slm("resume", "run", "--data", "data3", "--no-eval", *flags, code=1).err
     run_line(slm, fix_in(err))
-    assert Path("run-2/model.safetensors").exists()
     # The same data in another place are the data of the run, which awaits its scoring.
     shutil.copytree("data", "copy")
     slm("resume", "run", "--data", "copy", code=0)

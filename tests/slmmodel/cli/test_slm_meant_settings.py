@@ -48,6 +48,8 @@ def _inside(here: Path, slm: object, monkeypatch: pytest.MonkeyPatch) -> None:
         "optim.grad_clip=false": "optim.grad_clip=none",
         "optim.schedule.warmup=off": "optim.schedule.warmup=0",
         "optim.lr=1e-3,": "optim.lr=0.001",
+        "optim.lr=1e-3x": "optim.lr=0.001",
+        "optim.lr=0.1f": "optim.lr=0.1",
         "optim.lr=1e\N{MINUS SIGN}3": "optim.lr=0.001",
         "model.dropout=0.1;": "model.dropout=0.1",
         "model.n_layers=2,": "model.n_layers=2",

@@ -742,6 +742,13 @@ def test_data_of_another_tokenizer_are_named_when_a_run_goes_on(slm, here):
     err = slm("resume", "run", "--data", "data2", "-o", "new", "--budget", "steps=4", code=1).err
     assert "the data 'data2' were made with another tokenizer than the run" in err
     assert "fix:   leave --data out: the data of the run, " in err and not (here / "new").exists()
+    assert slm("resume", "run", "--data", "data2", code=1).err.endswith(
+        "place: slm resume run -o run-2 --budget steps=4\n"
+    )
+    # Where other data are allowed, they are packed with the tokenizer of the run.
+    err = slm("resume", "run", "--data", "data2", "--allow-mismatch", "data", code=1).err
+    assert f"slmtok pack text.txt -t {Path('run', 'tok.json')} -o NEW && slm resume run" in err
+    assert err.endswith(" --data NEW -o run-2 --budget steps=4\n")
 
 
 @pytest.mark.parametrize(

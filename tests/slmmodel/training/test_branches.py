@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import made_shards as made
 import pytest
 import small
 
@@ -152,14 +153,40 @@ def test_a_branch_records_its_own_data(data, origin, tmp_path):
         assert fingerprint["parent"]["data"] == recorded[0]["data"]
 
 
+@pytest.mark.parametrize("validates", [True, False])
+def test_a_validation_of_other_documents_is_no_result_of_a_branch(origin, tmp_path, validates):
+    """Also where the branch is stopped before its first checkpoint, and continues with the one of its run."""
+    ids = {"train": [small.documents(60, 3)], "val": [small.documents(6, 4)]}
+    other = str(made.write_data(tmp_path / "other", ids if validates else {"train": ids["train"]}))
+    given, allowed = {"run.budget.steps": 16, "run.eval_every": 4}, {"allow_mismatch": ["data", "plan"]}
+    new, later = branch(origin, STEP, tmp_path / "new", settings=given, data=other), tmp_path / "later"
+    assert read_train_state(new.checkpoint(STEP))["best_bpb"] is not None
+    stopped = train({"run.threads": 1}, output=new.path, report=small.stop_at(STEP + 1), **allowed)
+    assert stopped.val_bpb is stopped.best_bpb is None
+    assert sum("another data than" in note for note in stopped.notes) == 1
+    note = "the validation up to step 8 scored other documents"
+    assert sum(note in each for each in stopped.notes) == 1
+    new.checkpoints.remove_after(STEP)
+    result = train({"run.threads": 1}, output=new.path)
+    assert any(note in each for each in result.notes)
+    branch(new.path, 12, later, settings={"run.budget.steps": 18})
+    for path, found in ((new.path, result), (later, train({"run.threads": 1}, output=later))):
+        own = {line["step"]: line["val_bpb"] for line in small.lines(path) if line["step"] > STEP and "val_bpb" in line}
+        assert (list(own)[:2] if validates else not own) == ([12, 16] if validates else True)
+        best = min(own.values(), default=None)
+        assert (found.best_bpb, found.val_bpb) == (best, own.get(found.step))
+        shown = status(RunFolder.open(path))
+        assert (shown.best_bpb, shown.val_bpb) == (best, found.val_bpb)
+
+
 def test_a_cursor_of_batches_keeps_its_place_where_the_batch_changes(data, tmp_path):
     """`bucket` counts batches: 8 of 64 ids are 2 of 256."""
     origin = train(small.settings(data, data__pack="bucket"), output=tmp_path / "run").path
     cursors = []
     for batch in (BATCH, LARGER, 16):
         changes = {"run.batch_tokens": batch, "run.budget.steps": 20}
-        made = branch(origin, STEP, tmp_path / f"of-{batch}", settings=changes)
-        cursors.append(read_train_state(made.checkpoint(STEP))["cursor"])
+        begun = branch(origin, STEP, tmp_path / f"of-{batch}", settings=changes)
+        cursors.append(read_train_state(begun.checkpoint(STEP))["cursor"])
     assert cursors == [[0, 0, 8], [0, 0, 2], [0, 0, 32]]
 
 
@@ -175,11 +202,11 @@ def test_a_validation_of_other_targets_begins_the_best_one_again(data, tmp_path,
     assert first.reason == "terminated"
     before = small.lines(tmp_path / "run")[-1]
     # Stands for documents that were easier, or harder, than the ones that are scored next.
-    made = RunFolder(tmp_path / "run").checkpoints.path(first.step)
-    state = read_train_state(made)
+    folder = RunFolder(tmp_path / "run").checkpoints.path(first.step)
+    state = read_train_state(folder)
     factor = 0.5 if easy else 2.0
     state |= {"best_bpb": state["best_bpb"] * factor, "validation": state["validation"] if is_finite else None}
-    small.write_state(made, state)
+    small.write_state(folder, state)
     result = train(settings | {"run.eval_every": 5}, output=tmp_path / "run")
     found = [line for line in small.lines(tmp_path / "run") if "val_bpb" in line]
     after = [line for line in found if line["val_targets"] != before["val_targets"]]
