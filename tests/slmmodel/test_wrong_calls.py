@@ -200,7 +200,7 @@ def test_a_tokenizer_is_no_text(inside: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     slmtok.load(inside / "data").save("tok.json")
     fix = fix_of(lambda: slmmodel.train("tok.json"), UnsupportedFormat)
-    assert fix == "name packed data: slmtok pack CORPUS -t tok.json -o DIR, if it is a tokenizer"
+    assert fix == "name packed data: slmtok pack TEXT -t tok.json -o DIR"
 
 
 def test_attributes_of_other_libraries(inside: Path) -> None:
