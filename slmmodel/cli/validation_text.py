@@ -60,7 +60,8 @@ def _refuse_configuration(val: str, read: ReadOptions) -> None:
 
     if read.format != "text" and kind_of(Path(val)) == CONFIGURATION:
         limit = (Setting("format", "text"), " reads such a file as text")
-        raise OptionError(f"{val} is {CONFIGURATION}, not text", where=_CORPUS, limit=limit, path=val)
+        fix = "name another text"
+        raise OptionError(f"{val} is {CONFIGURATION}, not text", where=_CORPUS, limit=limit, fix=fix, path=val)
 
 
 def _fields_of(path: str) -> list[Setting]:

@@ -231,6 +231,9 @@ class RunData:
         return int(self.train.block(0).lengths().sum())
 
 
+_VAL_OF_TEXT = ("; or ", Argument("data.val", "TEXT"), ", which is read as the training text is")
+
+
 def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSource) -> None:
     """Raises `Mismatch` for validation data of another tokenizer than the training data, which have this name and
     `tokenizer`, a file for a shell.
@@ -245,8 +248,12 @@ def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSour
     raise Mismatch(
         "training and validation data were made with different tokenizers",
         where=f"{name or 'the training data'}: {vocab.fingerprint[:8]}…, {place}: {val.vocab.fingerprint[:8]}…",
-        fix=f"pack the validation text with the tokenizer of the training data, and name it by --val NEW: {packed}"
-        + "; or --val TEXT, which is read as the training text is" * (not Path(name).is_dir()),
+        fix=(
+            "pack the validation text with the tokenizer of the training data, and name it by ",
+            Argument("data.val", "NEW"),
+            f": {packed}",
+            *(() if Path(name).is_dir() else _VAL_OF_TEXT),
+        ),
     )
 
 
@@ -268,7 +275,11 @@ def refuse_rule(val: str, command: str, train: str, has_few_documents: Callable[
     raise MissingInput(
         f"no file or folder {val!r}: a rule divides documents where they are packed",
         where=f"the validation data of {train}",
-        fix=f"{command} --val {shlex.quote(rule)} -o NEW # and train on NEW without --val: its split val is taken",
+        fix=(
+            f"{command} --val {shlex.quote(rule)} -o NEW # and train on NEW without ",
+            Argument("data.val"),
+            ": its split val is taken",
+        ),
         path=val,
     )
 
