@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant, path_of
+from slmmodel.checks import (
+    are_ids,
+    call_of_rows,
+    check_bool,
+    check_path,
+    check_working_folder,
+    int_meant,
+    naming_split,
+    path_of,
+)
 from slmmodel.decoding_options import (
     MAX_NEW_TOKENS,
     SamplingOptions,
@@ -213,7 +222,7 @@ class TextRun:
             given = f"{data!r}, {self._opened}.tokenizer, {folder!r}, {option.name}={option.value!r}, val='none'"
             return f"slmtok.pack({given}); {self._opened}.evaluate({folder!r})" if option.has_value else option.name
 
-        with _writes_reading(packed):
+        with _writes_reading(packed), naming_split(data, split):
             return self.run.evaluate(self._documents(data, split), **scoring)
 
     def _end_of_prompt(self, n_ids: int) -> str:

@@ -33,6 +33,7 @@ from slmmodel.checks import (
     check_report,
     int_meant,
     missing_path,
+    naming_split,
     warn_caller,
 )
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
@@ -376,7 +377,9 @@ class Run:
         if data is None:
             data = self._documents(split)
         elif not isinstance(data, TokenSource):
-            path, shown = check_path("data", data, of_texts := self._of_texts()), repr([os.fspath(data)])
+            with naming_split(data, split):
+                path = check_path("data", data, of_texts := self._of_texts())
+            shown = repr([path])
             refuse_no_path(path, of_texts.format(shown if len(shown) <= MAX_SHOWN else "[text]"))
             options = {"seq_len": seq_len, "stride": stride, "stateful": stateful or None, "batch_size": batch_size}
             # A text has no split.

@@ -203,6 +203,14 @@ def test_a_tokenizer_is_no_text(inside: Path, tmp_path: Path, monkeypatch: pytes
     assert fix == "name packed data: slmtok pack TEXT -t tok.json -o DIR"
 
 
+def test_data_that_are_open_are_scored_by_their_split(inside: Path) -> None:
+    for data in (opened := ShardDataset("data", seq_len=8), torch.utils.data.DataLoader(opened)):
+        for run in (slmmodel.load("run"), app.load("run")):
+            call = partial(run.evaluate, data)
+            assert fix_of(call) == "data='data', split='train'"
+            assert fix_of(partial(call, split="val")) == "data='data'"
+
+
 def test_attributes_of_other_libraries(inside: Path) -> None:
     scores: Any = slmmodel.load("run").evaluate("data")
     for name in ("bpb", "loss", "perplexity"):
