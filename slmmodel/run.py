@@ -18,6 +18,7 @@ from slmmodel import trainer
 from slmmodel.calls import (
     MAX_SHOWN,
     OF_FILE,
+    NamesConstructors,
     explains_calls,
     explains_settings,
     is_literal,
@@ -191,7 +192,7 @@ def _of_module(name: str, place: str, run: Run, owner: object) -> str:
 
 @explains_indexing
 @partial(explains_calls, options=SamplingOptions)
-class Run:
+class Run(metaclass=NamesConstructors):
     """A run folder with its model in evaluation mode. `load` opens one."""
 
     def __init__(self, folder: RunFolder, model: Model) -> None:

@@ -157,8 +157,11 @@ class _Sequences:
             fact = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name in ("set_epoch", "epoch"):
                 fact += f"\n  fix:   {_OF_EPOCHS.format('N')}"
+            own = "dataset" if isinstance(self, ShardDataset) else "loader"
+            if name in ("map", "filter"):
+                fact += f"\n  fix:   {name}(function, {own}), of Python"
             if name in SIZES:
-                fact += f"\n  fix:   {OF_SIZES.format(own='dataset' if isinstance(self, ShardDataset) else 'loader')}"
+                fact += f"\n  fix:   {OF_SIZES.format(own=own)}"
             raise AttributeError(fact, name=name, obj=self)
 
         def __setattr__(self, name: str, value: object) -> None:

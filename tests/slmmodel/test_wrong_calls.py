@@ -218,6 +218,16 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
             getattr(scores, name)
     with pytest.raises(AttributeError, match=r"slmmodel.load\('run'\), or slmmodel.app.load"):
         slmmodel.from_pretrained  # noqa: B018
+    for kind in (slmmodel.Run, app.TextRun):
+        with pytest.raises(
+            AttributeError, match=r"has no attribute 'from_pretrained'\n  fix:   slmmodel.load\('run'\)"
+        ):
+            cast("Any", kind).from_pretrained("run")
+        assert not hasattr(kind, "_repr_svg_")
+    with pytest.raises(ImportError, match=r"has no 'AutoModel'\n  fix:   slmmodel.load\('run'\)\.model"):
+        exec("from slmmodel.app import AutoModel")
+    with pytest.raises(AttributeError, match=r"fix:   map\(function, dataset\), of Python"):
+        cast("Any", ShardDataset("data", seq_len=8)).map(len)
 
 
 def test_ids_are_no_text(inside: Path) -> None:
