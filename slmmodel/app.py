@@ -11,11 +11,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
+from opcode import opmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
-from slmmodel.checks import are_ids, call_of_rows, check_bool, check_path, check_working_folder, int_meant, path_of
+from slmmodel.calls import NamesConstructors, explains_calls, explains_settings, tokenizer_argument, written_keywords
+from slmmodel.checks import (
+    are_ids,
+    call_of_rows,
+    check_bool,
+    check_path,
+    check_working_folder,
+    int_meant,
+    naming_split,
+    path_of,
+)
 from slmmodel.decoding_options import (
     MAX_NEW_TOKENS,
     SamplingOptions,
@@ -50,7 +60,7 @@ if TYPE_CHECKING:
 @explains_indexing
 @partial(explains_calls, options=SamplingOptions)
 @dataclass(frozen=True)
-class TextRun:
+class TextRun(metaclass=NamesConstructors):
     """A run with its tokenizer."""
 
     run: Run
@@ -213,7 +223,7 @@ class TextRun:
             given = f"{data!r}, {self._opened}.tokenizer, {folder!r}, {option.name}={option.value!r}, val='none'"
             return f"slmtok.pack({given}); {self._opened}.evaluate({folder!r})" if option.has_value else option.name
 
-        with _writes_reading(packed):
+        with _writes_reading(packed), naming_split(data, split):
             return self.run.evaluate(self._documents(data, split), **scoring)
 
     def _end_of_prompt(self, n_ids: int) -> str:
@@ -649,5 +659,6 @@ def __getattr__(name: str) -> NoReturn:
     if fix is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     # Of an `AttributeError`, `from slmmodel.app import ...` would show no message.
-    is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
+    caller = sys._getframe(1)
+    is_import = caller.f_code.co_code[caller.f_lasti] == opmap["IMPORT_FROM"]
     raise (ImportError if is_import else AttributeError)(f"{__name__} has no {name!r}\n  fix:   {fix}")

@@ -17,8 +17,10 @@ from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
+    CALLS_ELSEWHERE,
     DEFAULT_SEQ_LEN,
     FOREIGN_VALUES,
+    OPENED,
     READ_OPTIONS,
     SEQUENCES,
     UNITS,
@@ -737,3 +739,15 @@ def unknown_option(
         fix=instead,
         option=option,
     )
+
+
+class NamesConstructors(type):
+    """Says how a run is opened or made where a class method of another library is called."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> object:
+            fact = f"type object {cls.__name__!r} has no attribute {name!r}"
+            if not name.startswith("_"):
+                fact += f"\n  fix:   {CALLS_ELSEWHERE.get(name, OPENED).replace('{name}', name)}"
+            raise AttributeError(fact, name=name, obj=cls)

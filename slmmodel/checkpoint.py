@@ -786,15 +786,15 @@ def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
 
 def _differs(path: Path, fact: str | None = None) -> CorruptFile:
     """The error for a file that is not as its folder's sums have it. A run with lost weights still has checkpoints."""
-    fix, steps = vocab_written_again(path) or "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
+    restored, steps = vocab_written_again(path) or "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
     is_weights = run_entries.MODEL_FILE.fullmatch(path.name) is not None
-    fix += f", or read a checkpoint: --step {steps[-1]}" if is_weights and steps else ""
     is_lost = path.name == VOCAB and not path.exists()
-    fix += "" if is_weights or is_lost else "; slm train and slm resume continue with --allow-mismatch files"
+    allowed = "" if is_weights or is_lost else "; slm train and slm resume continue with --allow-mismatch files"
+    other = (", or read a checkpoint: ", Argument("step", steps[-1])) if is_weights and steps else ()
     return CorruptFile(
         fact or f"{path.name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
         where=str(path.parent),
         limit="files of a run must not be edited",
-        fix=fix,
+        fix=(f"{restored}{allowed}", *other),
         path=str(path),
     )

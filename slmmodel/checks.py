@@ -10,8 +10,8 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Set
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from slmmodel.callbacks import unlike_function
@@ -51,6 +51,19 @@ def path_of(value: object) -> str | None:
         return os.path.relpath(folder_of(shards[0]))
     inside = (getattr(value, name, None) for name in ("dataset", "source", "run"))
     return next((path for each in inside if each is not None and (path := path_of(each))), None)
+
+
+@contextmanager
+def naming_split(data: object, split: str | None) -> Iterator[None]:
+    """An error about an object in the place of the path of data names its split too; without it, another is scored."""
+    try:
+        yield
+    except WrongType as error:
+        found = [getattr(each, "split", None) for each in (data, getattr(data, "dataset", None))]
+        own = next((each for each in found if isinstance(each, str)), None)
+        if split is None and own is not None and path_of(data) is not None:
+            error.fix = f"{error.fix}, split={own!r}"
+        raise
 
 
 def _of_path(name: str) -> str:

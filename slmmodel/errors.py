@@ -40,6 +40,18 @@ class Argument:
         return self.value is not _NO_VALUE
 
 
+class OfCommand(str):
+    """Words of a fix with an option that only commands have; `in_python` is what a caller of Python reads instead."""
+
+    in_python: str
+
+    def __new__(cls, words: str, in_python: str = "") -> OfCommand:
+        """`in_python` has a default for pickle, which sets it afterwards."""
+        made = super().__new__(cls, words)
+        made.in_python = in_python
+        return made
+
+
 Fix: TypeAlias = str | tuple[str | Argument, ...]
 Naming: TypeAlias = Callable[[Argument], str]
 """Writes an argument as the caller knows it."""
@@ -110,7 +122,10 @@ class SlmmodelError(Exception):
     def _fix_as(self, naming: Naming) -> str | None:
         if not isinstance(self._fix, tuple):
             return self._fix and _shortened(self._fix, _MAX_FIX_CHARS)
-        fix = self._with_settings(tuple(map(self._in_place, self._fix))) if naming is python_naming else self._fix
+        fix: Iterable[str | Argument] = self._fix
+        if naming is python_naming:
+            fix = self._with_settings(tuple(map(self._in_place, self._fix)))
+            fix = (part.in_python if isinstance(part, OfCommand) else part for part in fix)
         return _shortened("".join(part if isinstance(part, str) else naming(part) for part in fix), _MAX_FIX_CHARS)
 
     def _in_place(self, part: str | Argument) -> str | Argument:

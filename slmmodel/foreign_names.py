@@ -157,7 +157,7 @@ def switched_on(name: str, value: object) -> str | None:
 
 _RUN = "slmmodel.load('run').{}, or slmmodel.app.load('run') for text"
 _DATA = "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8), batches of packed data"
-_OPENED = "slmmodel.load('run'), or slmmodel.app.load('run') for text"
+OPENED = "slmmodel.load('run'), or slmmodel.app.load('run') for text"
 _BUILT = "from slmmodel.models import build; build(config) makes a model; slmmodel.load('run').model is a trained one"
 _OPTIMIZER = "slmmodel.train('data', settings={'optim.name': 'muon'})"
 _TRAIN = "slmmodel.train('data'), of packed data; slmmodel.app.train('corpus.txt', tokenizer='tok.json') takes text"
@@ -177,7 +177,7 @@ CALLS_ELSEWHERE = {
     **dict.fromkeys(("generate", "sample", "pipeline", "complete"), _RUN.format("generate(ids)")),
     **dict.fromkeys(("eval", "evaluate", "estimate_loss"), _RUN.format("evaluate()")),
     **dict.fromkeys(("score", "perplexity", "loss"), _RUN.format("score(ids)")),
-    **dict.fromkeys(("from_pretrained", "load_model", "open", "LLM", "restore"), _OPENED),
+    **dict.fromkeys(("from_pretrained", "load_model", "open", "LLM", "restore"), OPENED),
     **dict.fromkeys(("tokenizer", "tokenize", "encode", "decode"), "slmmodel.app.load('run').tokenizer"),
     **dict.fromkeys(("Trainer", "TrainingArguments", "SFTTrainer", "fit", "pretrain"), _TRAIN),
     **dict.fromkeys(("DataLoader", "Dataset", "get_batch", "load_dataset"), _DATA),

@@ -18,6 +18,7 @@ from slmmodel import trainer
 from slmmodel.calls import (
     MAX_SHOWN,
     OF_FILE,
+    NamesConstructors,
     explains_calls,
     explains_settings,
     is_literal,
@@ -33,11 +34,13 @@ from slmmodel.checks import (
     check_report,
     int_meant,
     missing_path,
+    naming_split,
     warn_caller,
 )
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
+from slmmodel.data.file_kinds import TOKENIZER, kind_of
 from slmmodel.data.opening import name_packed, open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
@@ -189,7 +192,7 @@ def _of_module(name: str, place: str, run: Run, owner: object) -> str:
 
 @explains_indexing
 @partial(explains_calls, options=SamplingOptions)
-class Run:
+class Run(metaclass=NamesConstructors):
     """A run folder with its model in evaluation mode. `load` opens one."""
 
     def __init__(self, folder: RunFolder, model: Model) -> None:
@@ -375,7 +378,9 @@ class Run:
         if data is None:
             data = self._documents(split)
         elif not isinstance(data, TokenSource):
-            path, shown = check_path("data", data, of_texts := self._of_texts()), repr([os.fspath(data)])
+            with naming_split(data, split):
+                path = check_path("data", data, of_texts := self._of_texts())
+            shown = repr([path])
             refuse_no_path(path, of_texts.format(shown if len(shown) <= MAX_SHOWN else "[text]"))
             options = {"seq_len": seq_len, "stride": stride, "stateful": stateful or None, "batch_size": batch_size}
             # A text has no split.
@@ -431,24 +436,12 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     `WrongType`.
     """
     name = check_path("path", path)
-    if _is_tokenizer_file(Path(name)):
+    if kind_of(Path(name)) == TOKENIZER:
         fix = f"slmtok.load({name!r}) opens a tokenizer; slmmodel.load takes a run"
         raise RunFolder(Path(name)).not_a_run(name, what="a tokenizer of slmtok", fix=fix)
     folder, target = RunFolder.open(name), device_for(str(device))
     with own_torch_state():
         return Run(folder, folder.model(target, step=None if step is None else _check_step(folder, step)))
-
-
-def _is_tokenizer_file(path: Path) -> bool:
-    """Whether a path is a tokenizer file of slmtok, by how it begins; false for what cannot be read."""
-    begin = b'{"format":"slmtok-tokenizer"'
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(len(begin)) == begin
-    except (OSError, ValueError):
-        return False
 
 
 def _check_step(folder: RunFolder, step: object) -> int:
@@ -501,9 +494,6 @@ def _check_preset(preset: object, settings: Mapping[str, Any] | None) -> None:
 def _refuse_text(name: str, **given: object) -> None:
     """Raises `UnsupportedFormat` or `MissingInput` for text; its fix is the call of `slmmodel.app` with the options."""
     words = ", ".join([repr(name), f"tokenizer={tokenizer_argument(repr(name))}", *written_keywords(**given)])
-    if name.endswith(".json"):
-        packed = f"name packed data: slmtok pack CORPUS -t {shlex.quote(name)} -o DIR, if it is a tokenizer"
-        refuse_text(Path(name), packed)
     refuse_text(Path(name), f"slmmodel.app.train({words}), or {name_packed(Path(name))}")
 
 

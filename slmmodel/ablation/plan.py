@@ -187,7 +187,13 @@ def check_changes(found: Sequence[str], *, exploratory: bool, where: str, has_ru
             f"this is not what {where} was made for: {'; '.join(found[:3])}",
             where=where if len(found) <= 3 else f"{where}; {len(found) - 3} more values differ",
             limit="seeds, budget, arms and margin are fixed before the first run",
-            fix="the command as it was, a new -o, or --exploratory, which marks the result"
+            fix=(
+                "the options as they were, another ",
+                Argument("output"),
+                ", or ",
+                Argument("exploratory", True),
+                ", which marks the result",
+            )
             if has_runs
-            else "--force, which begins again: no run has finished",
+            else (Argument("force", True), ", which begins again: no run has finished"),
         )

@@ -25,7 +25,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, resolve, settings_of
 from slmmodel.data.source import Delimiters, OneBlockSource, Shard
 from slmmodel.distributed import World
-from slmmodel.errors import Mismatch, NotFinite
+from slmmodel.errors import Argument, Mismatch, NotFinite, OfCommand
 from slmmodel.evaluation.scoring import score, scoring_windows
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import remove_traces
@@ -108,7 +108,13 @@ def train(plan: RunPlan, folder: Path, device: str, *, verify: bool, report: Rep
             f"arm {plan.arm.name!r} diverged with seed {plan.seed}: {error.fact}",
             where=f"{folder}, {error.where}",
             limit="a verdict needs all runs; finished ones are kept",
-            fix=f"--lr sweep, or --set optim.lr={plan.lr / 2:g} for all arms, with another -o",
+            fix=(
+                Argument("lr", "sweep"),
+                ", or ",
+                _with_rate(plan.lr / 2),
+                " for all arms, with another ",
+                Argument("output"),
+            ),
         ) from error
     if not result.finished:
         raise KeyboardInterrupt if result.reason == "interrupted" else SystemExit(result.code)
@@ -196,6 +202,11 @@ def sweep_plans(plan: RunPlan) -> list[RunPlan]:
     return [replace(plan, shape=shape, lr=plan.lr * factor) for factor in SWEEP]
 
 
+def _with_rate(lr: float) -> OfCommand:
+    """The setting of the learning rate in a fix; --lr of slm ablate takes no number."""
+    return OfCommand(f"--set optim.lr={lr:g}", f"settings={{'optim.lr': {lr:g}}}")
+
+
 def sweep(plan: RunPlan, score_run: Callable[[RunPlan], float]) -> tuple[float, list[dict[str, Any]]]:
     """The best of half, equal and double the learning rate on one short run each; and their bits per byte."""
     tried = sweep_plans(plan)
@@ -204,7 +215,7 @@ def sweep(plan: RunPlan, score_run: Callable[[RunPlan], float]) -> tuple[float, 
         raise NotFinite(
             f"arm {plan.arm.name!r} diverged at each learning rate of the sweep",
             where=", ".join(f"{each.lr:g}" for each in tried),
-            fix=f"--set optim.lr={tried[0].lr / 4:g}",
+            fix=(_with_rate(tried[0].lr / 4),),
         )
     rows = [{"arm": plan.arm.name, "lr": each.lr, "bpb": bpb} for each, bpb in zip(tried, scores, strict=True)]
     return tried[scores.index(min(scores))].lr, rows

@@ -28,12 +28,17 @@ def naming_validation(val: str, tokenizer: str, read: ReadOptions, opened: str) 
     Another option would fail for that one. opened: the text that is opened, `val` or that of training.
     """
     try:
+        if opened == val:
+            _refuse_configuration(val, read)
         yield
     except SlmtokError as error:
         if opened == val and error.fields.get("path") == val and error.where == _CORPUS:
-            context = click.get_current_context()
-            line = command_line(context, without_options(arguments_of(context), ("--val",)))
-            error.where, error.fix = "--val", f"{line}, which chooses from the training text; or name another text"
+            context = click.get_current_context(silent=True)
+            line = "leave data.val out"
+            if context is not None:
+                line = command_line(context, without_options(arguments_of(context), ("--val",)))
+            error.where = "data.val" if context is None else "--val"
+            error.fix = f"{line}, which chooses from the training text; or name another text"
         option = error.fields.get("option")
         is_of_format = isinstance(error, MalformedRecord) or (isinstance(error, OptionError) and option in _OF_FORMATS)
         if is_of_format and Path(val).is_file() and is_text(val):
@@ -47,6 +52,16 @@ def naming_validation(val: str, tokenizer: str, read: ReadOptions, opened: str) 
             error.limit = f"one set of options reads the training text and --val {val}; packed data need none"
             error.fix = (*words, f"--val none -o {name}, and --val {name}", *without)
         raise
+
+
+def _refuse_configuration(val: str, read: ReadOptions) -> None:
+    """Raises `OptionError` for a configuration in the place of the text, unless all files are to be read as text."""
+    from slmmodel.data.file_kinds import CONFIGURATION, kind_of
+
+    if read.format != "text" and kind_of(Path(val)) == CONFIGURATION:
+        limit = (Setting("format", "text"), " reads such a file as text")
+        fix = "name another text"
+        raise OptionError(f"{val} is {CONFIGURATION}, not text", where=_CORPUS, limit=limit, fix=fix, path=val)
 
 
 def _fields_of(path: str) -> list[Setting]:

@@ -50,6 +50,8 @@ _MAX_STEPS_SOUGHT = 10_000
 """Batches up to which a fix has the state after them."""
 _MAX_COUNTED = (1 << 31) - 1
 """Epochs, and sequences of one, that a state may name."""
+_DATA = "data"
+"""The key of the digest of the data in a state."""
 _OF_DATA_LOADER = frozenset(signature(DataLoader.__init__).parameters) - {"self", "dataset", "batch_size", "shuffle"}
 """Options of torch's DataLoader that users may expect here."""
 _NEEDLESS = {
@@ -156,8 +158,11 @@ class _Sequences:
             fact = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name in ("set_epoch", "epoch"):
                 fact += f"\n  fix:   {_OF_EPOCHS.format('N')}"
+            own = "dataset" if isinstance(self, ShardDataset) else "loader"
+            if name in ("map", "filter"):
+                fact += f"\n  fix:   {name}(function, {own}), of Python"
             if name in SIZES:
-                fact += f"\n  fix:   {OF_SIZES.format(own='dataset' if isinstance(self, ShardDataset) else 'loader')}"
+                fact += f"\n  fix:   {OF_SIZES.format(own=own)}"
             raise AttributeError(fact, name=name, obj=self)
 
         def __setattr__(self, name: str, value: object) -> None:
@@ -409,8 +414,9 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
             yield self._tensors(batch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the next batch begins: three integers, and the options that decide the sequences, which they count."""
-        return {**self._cursor._asdict(), **self._order()}
+        """Where the next batch begins: three integers, the options that decide the sequences, which they count, and
+        the digest of the data."""
+        return {**self._cursor._asdict(), **self._order(), _DATA: self.loader.source.digest}
 
     def _order(self) -> dict[str, Any]:
         """The options that decide the sequences and their order; another `batch_size` takes the same ones."""
@@ -425,8 +431,8 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
 
     def _refuse_other_order(self, state: Mapping[str, Any]) -> None:
         """Raises `OptionError` for a state that was made with other options: its numbers count other sequences."""
-        own, given = self._order(), {name: state[name] for name in state if name not in Cursor._fields}
-        if given == own:
+        own, given = self._order(), {name: state[name] for name in state if name not in (*Cursor._fields, _DATA)}
+        if not given or given == own:
             return
         changed = [name for name in {**given, **own} if given.get(name) != own.get(name)]
         theirs, ours = (
@@ -439,10 +445,23 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
             option="state",
         )
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues there; a loop that is running is not moved. Raises `WrongType`, `OptionError`.
+    def _refuse_other_data(self, state: Mapping[str, Any]) -> None:
+        """Raises `Mismatch` for a state of other data: its numbers count their sequences."""
+        digest = self.loader.source.digest
+        if state.get(_DATA, digest) == digest:
+            return
+        numbers = {name: state[name] for name in Cursor._fields}
+        raise Mismatch(
+            f"the state is that of a ShardLoader of other data than {self.path!r}",
+            where=f"split {self.split!r}",
+            limit=f"digests: {digest[:16]}… of these data, {state[_DATA]!s:.16}… in the state",
+            fix=f"load it into a ShardLoader of its own data; load_state_dict({numbers}) takes these from there on",
+        )
 
-        A state of the three integers alone is taken for one of these options.
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues there; a loop that is running is not moved. Raises `WrongType`, `OptionError`, `Mismatch`.
+
+        A state of the three integers alone is taken for one of these options and data.
         """
         if not isinstance(state, Mapping) or not set(state) >= set(Cursor._fields):
             fix = "what loader.state_dict() gave after the last batch"
@@ -453,8 +472,8 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
                     cursor = self.loader.global_batch(cursor).next
                 fix = f"loader.load_state_dict({cursor._asdict()}), after {numbers[0]} batches"
             raise WrongType(f"the state is {state!r:.60}", limit=", ".join(Cursor._fields), fix=fix)
-        if len(state) > len(Cursor._fields):
-            self._refuse_other_order(state)
+        self._refuse_other_order(state)
+        self._refuse_other_data(state)
         cursor = Cursor(**{name: _check_counted(name, state[name]) for name in Cursor._fields})
         n_blocks = self.loader.source.n_blocks
         if n_blocks is not None and cursor.block >= n_blocks:

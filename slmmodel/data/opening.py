@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slmmodel.checks import are_ids, check_path, check_type, missing_path, similar_name
+from slmmodel.data.file_kinds import TOKENIZER, kind_of, read_head
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MAGIC as SHARD_MAGIC
 from slmmodel.data.shards import MANIFEST, ShardSource, is_file_of_packed, refuse_link, refuse_other_files
@@ -34,7 +35,7 @@ from slmmodel.vocab import VocabMeta
 FileSource = ShardSource | ForeignSource
 SPLITS = ("train", "val")
 ID_SUFFIXES = (".bin", ".npy")
-_HEAD_BYTES, _MIN_TEXT_BYTES = 4096, 32
+_MIN_TEXT_BYTES = 32
 """Random ids of 2 bytes look like text in fewer than 1 of 10**6 files of 32 bytes."""
 _CONTROL = re.compile(r"[\0-\x08\x0b\x0e-\x1f]")
 
@@ -128,7 +129,7 @@ def name_packed(text: Path, tokenizer: str | None = None) -> str:
     names = chain(["data"], (f"data-{number}" for number in count(2)))
     folder = next(each for each in names if not os.path.lexists(each))
     packed = shlex.join(["slmtok", "pack", str(text), "-t", str(near), "-o", folder])
-    return f"name packed data: {packed}" + ", if it is text" * (not _is_text(_head(text)))
+    return f"name packed data: {packed}" + ", if it is text" * (not _is_text(read_head(text)))
 
 
 def _refuse_file_of_packed(file: Path) -> None:
@@ -142,16 +143,36 @@ def _refuse_file_of_packed(file: Path) -> None:
         )
 
 
+def _refuse_other_kind(file: Path, pack_options: str) -> None:
+    """Raises `UnsupportedFormat` for a file that is neither ids nor text, which packing would read as a corpus.
+
+    pack_options: those of the data that are meant; empty where nothing says them.
+    """
+    kind = None if file.suffix in ID_SUFFIXES else kind_of(file)
+    if kind is None:
+        return
+    near = None if pack_options or kind == TOKENIZER else next(iter(sorted(Path().glob(f"*/{MANIFEST}"))), None)
+    options = pack_options or f"-t {shlex.quote(str(file)) if kind == TOKENIZER else 'TOK'}"
+    packed = f"name packed data: slmtok pack TEXT {options} -o DIR"
+    raise UnsupportedFormat(
+        f"{file.name} is {kind}, not a file of ids",
+        where=str(file),
+        limit=f"packed data, or {', '.join(ID_SUFFIXES)}",
+        fix=packed if near is None else f"name packed data, such as {shlex.quote(str(near.parent))}",
+    )
+
+
 def refuse_text(file: Path, fix: str, tokenizer: str | None = None) -> None:
     """Raises `UnsupportedFormat` for a file that holds no ids, by its name or its head; `fix` is what a text needs.
 
     tokenizer: that of a text. `MissingInput` for a folder of texts.
     """
     _refuse_file_of_packed(file)
+    _refuse_other_kind(file, "" if tokenizer is None else f"-t {shlex.quote(tokenizer)}")
     if file.is_file() and file.suffix not in ID_SUFFIXES:
         limit = f"packed data, or {', '.join(ID_SUFFIXES)}"
         raise UnsupportedFormat(f"{file.name} is not a file of ids", where=str(file), limit=limit, fix=fix)
-    head = _head(file) if file.suffix == ".bin" else b""
+    head = read_head(file) if file.suffix == ".bin" else b""
     if _is_text(head):
         raise UnsupportedFormat(f"{file.name} is text, not ids", where=str(file), fix=name_packed(file, tokenizer))
     if head.startswith(SHARD_MAGIC) and not (file.parent / MANIFEST).exists():
@@ -162,15 +183,6 @@ def refuse_text(file: Path, fix: str, tokenizer: str | None = None) -> None:
             fix=f"copy the whole folder of {file.name}, and name it",
         )
     refuse_other_files(file, fix)
-
-
-def _head(file: Path) -> bytes:
-    """The first bytes of a file; nothing of one that cannot be read, whose error comes where it is opened."""
-    try:
-        with file.open("rb") as stream:
-            return stream.read(_HEAD_BYTES)
-    except OSError:
-        return b""
 
 
 def _is_text(head: bytes) -> bool:
@@ -219,6 +231,9 @@ class RunData:
         return int(self.train.block(0).lengths().sum())
 
 
+_VAL_OF_TEXT = ("; or ", Argument("data.val", "TEXT"), ", which is read as the training text is")
+
+
 def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSource) -> None:
     """Raises `Mismatch` for validation data of another tokenizer than the training data, which have this name and
     `tokenizer`, a file for a shell.
@@ -233,8 +248,12 @@ def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSour
     raise Mismatch(
         "training and validation data were made with different tokenizers",
         where=f"{name or 'the training data'}: {vocab.fingerprint[:8]}…, {place}: {val.vocab.fingerprint[:8]}…",
-        fix=f"pack the validation text with the tokenizer of the training data, and name it by --val NEW: {packed}"
-        + "; or --val TEXT, which is read as the training text is" * (not Path(name).is_dir()),
+        fix=(
+            "pack the validation text with the tokenizer of the training data, and name it by ",
+            Argument("data.val", "NEW"),
+            f": {packed}",
+            *(() if Path(name).is_dir() else _VAL_OF_TEXT),
+        ),
     )
 
 
@@ -256,7 +275,11 @@ def refuse_rule(val: str, command: str, train: str, has_few_documents: Callable[
     raise MissingInput(
         f"no file or folder {val!r}: a rule divides documents where they are packed",
         where=f"the validation data of {train}",
-        fix=f"{command} --val {shlex.quote(rule)} -o NEW # and train on NEW without --val: its split val is taken",
+        fix=(
+            f"{command} --val {shlex.quote(rule)} -o NEW # and train on NEW without ",
+            Argument("data.val"),
+            ": its split val is taken",
+        ),
         path=val,
     )
 
@@ -329,7 +352,9 @@ def open_val_or_all(
     pack_options: those of `slmtok pack` with which a text becomes such data.
     """
     # Packed as a whole, a text is scored as a whole.
-    packed = f"slmtok pack {shlex.quote(os.fspath(path))} {pack_options} --val none -o DIR"
+    pack_options += " --val none"
+    _refuse_other_kind(Path(path), pack_options)
+    packed = f"slmtok pack {shlex.quote(os.fspath(path))} {pack_options} -o DIR"
     refuse_text(Path(path), f"name packed data: {packed}, if it is text")
     try:
         return open_source(path, "val", vocab=vocab)

@@ -192,7 +192,7 @@ class ShardSource(OneBlockSource):
             splits = sorted({entry.split for entry in manifest.shards})
             named = ["val"] if split.lower() in _NAMES_OF_VAL and "val" in splits else splits
             fix = [part for each in named for part in (Argument("split", each), ", or ")]
-            fix = fix[:-1] if "val" in splits else [*fix, "pack with --val"]
+            fix = fix[:-1] if "val" in splits else [*fix, "pack with slmtok pack --val"]
             raise NoSuchSplitError(
                 f"{folder} has no split {split!r}",
                 where=str(folder / MANIFEST),

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints, prefix_sums
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput, Unreadable, UnsupportedFormat
+from slmmodel.errors import CorruptFile, Fix, Mismatch, MissingInput, Unreadable, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
 REPACK = "pack the data again: slmtok pack CORPUS -t TOK -o DIR"
@@ -290,7 +290,7 @@ class ArraySource(OneBlockSource):
 # What the readers of both kinds of files share.
 
 
-def corrupt(path: Path, fact: str, fix: str = REPACK, limit: str | None = None) -> CorruptFile:
+def corrupt(path: Path, fact: str, fix: Fix = REPACK, limit: str | None = None) -> CorruptFile:
     """The error for a damaged file; `fact` continues a sentence that begins with its name."""
     return CorruptFile(f"{path.name} {fact}", where=str(path), limit=limit, fix=fix, path=str(path))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from slmmodel.errors import InvalidInput
+from slmmodel.errors import Argument, InvalidInput
 from slmmodel.evaluation.scoring import negative_log_likelihood
 from slmmodel.indexing import explains_indexing
 from slmmodel.models.protocol import Model
@@ -103,5 +103,5 @@ def ignore_memory(model: Model) -> None:
         raise InvalidInput(
             f"the model has no memory to ignore, model.arch is {model.config.arch}",
             limit="infini, with model.memory linear or delta",
-            fix="leave out --ignore-memory",
+            fix=("leave out ", Argument("ignore_memory")),
         )

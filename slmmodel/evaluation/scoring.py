@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from slmmodel.checks import check_report
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
-from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite, WrongType
+from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite, OfCommand, WrongType
 from slmmodel.indexing import explains_indexing
 from slmmodel.notebook import html_table
 from slmmodel.sizes import counted
@@ -190,7 +190,11 @@ class Scores:
             raise NotFinite(
                 f"the loss of {lost:,} of {self.n_targets:,} targets is not a number",
                 limit="bits per byte need all of them",
-                fix="score an earlier checkpoint: --step N; or --precision fp32",
+                fix=(
+                    "score an earlier checkpoint, by its ",
+                    Argument("step"),
+                    OfCommand("; or --precision fp32", "; or slm eval RUN --precision fp32 in a shell"),
+                ),
             )
 
     def _sums(self, values: NDArray[np.generic]) -> NDArray[np.float64]:

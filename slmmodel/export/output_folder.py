@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from slmmodel.errors import MissingInput, OutputExists, SlmmodelError
+from slmmodel.errors import Argument, MissingInput, OfCommand, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.json_files import FaultError, read_object
 
@@ -42,19 +42,20 @@ def check_folder(folder: Path, *, force: bool) -> None:
     """
     is_empty = folder.is_dir() and not any(folder.iterdir())
     other = next(name for number in count(2) if not Path(name := f"{folder}-{number}").exists())
+    elsewhere = OfCommand(f"-o {shlex.quote(other)}", f"folder={other!r}")
     if folder.is_symlink() or (folder.exists() and not is_empty and not (folder / RECEIPT_FILE).is_file()):
         # Replacing removes the folder, so it must be one of ours.
         what = "is a file, and an export is a folder" if folder.is_file() else "exists and is not an export"
-        raise OutputExists(f"output {str(folder)!r} {what}", fix=f"-o {shlex.quote(other)}", path=str(folder))
+        raise OutputExists(f"output {str(folder)!r} {what}", fix=(elsewhere,), path=str(folder))
     if folder.exists() and not is_empty and not force:
         _remove_left(folder)
-        fix = f"-o {shlex.quote(other)}, or --force to replace it"
+        fix = (elsewhere, ", or ", Argument("force", True), " to replace it")
         raise OutputExists(f"output {str(folder)!r} exists", fix=fix, path=str(folder))
     if folder.exists() and (others := _others(folder)):
         raise OutputExists(
             f"the export {str(folder)!r} holds other files, such as {others[0]!r}",
             limit="the files that its receipt.json names are replaced",
-            fix=f"-o {shlex.quote(other)}",
+            fix=(elsewhere,),
             path=str(folder),
         )
     if not folder.parent.is_dir():

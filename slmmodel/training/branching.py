@@ -12,7 +12,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data.strategies import strategy_of
 from slmmodel.distributed import is_restart, waiting_ranks
-from slmmodel.errors import InvalidConfig, OptionError, OutputExists
+from slmmodel.errors import Argument, InvalidConfig, OptionError, OutputExists
 from slmmodel.files import make_folder, read_file, write_file
 from slmmodel.folder_lock import check_regular
 from slmmodel.run_files import first_data
@@ -50,9 +50,8 @@ def branch(
                 # An interrupted branch of the same checkpoint: it is continued, also with `force` after a restart.
                 return run
             if not force:
-                raise OutputExists(
-                    f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
-                )
+                fix = (Argument("force", True), " to replace it, or another ", Argument("output"))
+                raise OutputExists(f"output {str(output)!r} exists", fix=fix, path=str(output))
         world.barrier()
         if world.is_main:
             _write(parent, run, plan)

@@ -17,7 +17,7 @@ import torch
 
 from slmmodel import system_memory
 from slmmodel.distributed import World
-from slmmodel.errors import OutOfMemory
+from slmmodel.errors import Argument, OutOfMemory
 from slmmodel.models import ModelConfig
 from slmmodel.training.loss import LOGITS_COPIES, logits_bytes
 
@@ -50,7 +50,11 @@ def next_smaller(size: int, share: int) -> int:
         raise OutOfMemory(
             "out of memory with a single sequence",
             limit="the micro-batch is at least 1",
-            fix="lower model.seq_len, --set model.activation_checkpointing=true, a smaller model or a larger device",
+            fix=(
+                "lower model.seq_len, ",
+                Argument("model.activation_checkpointing", True),
+                ", a smaller model or a larger device",
+            ),
         )
     return smaller[-1]
 

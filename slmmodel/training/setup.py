@@ -39,6 +39,7 @@ from slmmodel.errors import (
     Fix,
     InvalidConfig,
     Mismatch,
+    OfCommand,
     OptionError,
     OutOfMemory,
     OutputExists,
@@ -726,12 +727,15 @@ def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collectio
     if refused:
         field, _, differs = refused[0]
         values = [text[:8] + "…" if len(text) == 64 else text for text in (str(now[field]), str(recorded[field]))]
-        names = dict.fromkeys(name for _, name, _ in refused)
+        allowing = " ".join(f"--allow-mismatch {name}" for name in dict.fromkeys(name for _, name, _ in refused))
         raise Mismatch(
             f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
             where=str(run.path / run_entries.FINGERPRINT),
             limit="a run continues exactly as it began",
-            fix=(restored.get(field, "restore it"), f", or {' '.join(f'--allow-mismatch {name}' for name in names)}"),
+            fix=(
+                restored.get(field, "restore it"),
+                OfCommand(f", or {allowing}", f", or slm train {allowing} in a shell"),
+            ),
             field=field,
         )
     # Training and validation data have one name.

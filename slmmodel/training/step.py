@@ -26,7 +26,7 @@ from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, apply_fsdp, gather, load_tensors, sync_gradients, wrap_ddp
-from slmmodel.errors import OutOfMemory
+from slmmodel.errors import Argument, OutOfMemory
 from slmmodel.models import build, count
 from slmmodel.models.dropout import dropout_seed
 from slmmodel.models.protocol import CarriedState, Model
@@ -200,7 +200,11 @@ class TrainStep:
             raise OutOfMemory(
                 f"out of memory on rank {self.world.rank} with a micro-batch of {self.micro_batch}",
                 limit="several ranks cannot replay a step together",
-                fix=f"run the same command with --micro-batch {smaller}; it continues from the last checkpoint",
+                fix=(
+                    "run it again with ",
+                    Argument("run.micro_batch", smaller),
+                    "; it continues from the last checkpoint",
+                ),
             )
         self.micro_batch = smaller
 

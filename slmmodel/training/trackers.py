@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from slmmodel.errors import Unreadable, missing_package
+from slmmodel.errors import Argument, Unreadable, missing_package
 
 PROJECT = "slmmodel"
 """Of trackio and wandb, where the environment names no other."""
@@ -158,7 +158,7 @@ def open_trackers(names: Collection[str], run: RunInfo) -> list[Tracker]:
             raise Unreadable(
                 f"{name} cannot be opened: {error}",
                 where=str(run.folder),
-                fix="--set run.track=none, with which the same command continues the run",
+                fix=(Argument("run.track", "none"), ", with which the run continues"),
             ) from error
     return opened
 

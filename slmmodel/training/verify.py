@@ -8,6 +8,7 @@ from pathlib import Path
 from slmmodel.data import RunData
 from slmmodel.data.source import corrupt
 from slmmodel.distributed import World
+from slmmodel.errors import OfCommand
 from slmmodel.files import sha256_of
 from slmmodel.training.metrics import Report
 
@@ -76,5 +77,9 @@ def _verify(files: Sequence[tuple[Path, str]], world: World, report: Report | No
         raise corrupt(
             files[first_wrong][0],
             "is missing or differs from its SHA-256 in manifest.json",
-            fix="pack the data again, or restore the file; --no-verify trains on it as it is",
+            fix=(
+                "pack the data again, or restore the file; ",
+                OfCommand("--no-verify", "slm train --no-verify in a shell"),
+                " trains on it as it is",
+            ),
         )

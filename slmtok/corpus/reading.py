@@ -246,7 +246,7 @@ def _refuse_duplicates(sources: Sequence[str], given: Sequence[str], options: Re
             fix: Message = (Setting("exclude", globs if len(globs) > 1 else globs[0]),) if globs else _NAME_ONCE
             raise OptionError(
                 f"{names} named twice in the corpus",
-                limit="each file once; --mix gives a domain more weight in training",
+                limit=("each file once; ", Setting("mix"), " gives a domain more weight in training"),
                 fix=f"name {', '.join(map(repr, kept))} alone" if kept else fix,
                 option="corpus",
                 path=source,

@@ -600,6 +600,9 @@ def _check_merges(tokenizer: Tokenizer, merges: Sequence[tuple[bytes, bytes]], s
         )
 
 
+_UNCOMPARED = (Setting("verify", False), " to import it uncompared")
+
+
 def open_tokenizer_json(path: Path) -> Encode:
     """Encodes with a file in `tokenizers`, special tokens treated as text."""
     try:
@@ -610,7 +613,7 @@ def open_tokenizer_json(path: Path) -> Encode:
         raise CorruptFile(
             f"the package tokenizers cannot read {path}: {reason}",
             where=str(path),
-            fix="write the file again with the program that made it, or --no-verify to import it uncompared",
+            fix=("write the file again with the program that made it, or ", *_UNCOMPARED),
             path=str(path),
         ) from None
     theirs.encode_special_tokens = True
@@ -628,7 +631,7 @@ def open_tokenizer_json(path: Path) -> Encode:
             raise CorruptFile(
                 f"the package tokenizers fails on a text with {path}: {(str(error).splitlines() or ['panic'])[0]}",
                 where=str(path),
-                fix="correct its regex, or --no-verify to import it uncompared",
+                fix=("correct its regex, or ", *_UNCOMPARED),
                 path=str(path),
             ) from None
 

@@ -156,7 +156,7 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
         raise CorruptFile(
             f"{_name(source)} is not an array of ids: {error}",
             where=_name(source),
-            fix=cut if is_raw else "--input-format ids, npy or bin names the format",
+            fix=cut if is_raw else (Setting("input_format"), " ids, npy or bin names the format"),
             path=source,
         ) from None
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu":

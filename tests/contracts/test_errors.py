@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from typing import Any
 
@@ -79,19 +80,52 @@ def _installs(node: ast.AST) -> bool:
     )
 
 
+OF_COMMANDS = {"slmmodel/config.py", "slmmodel/gpus.py"}  # they parse values of options, as of --set
+_FLAG = re.compile(r"(?<![\w-])(--[a-z]|-[ot] )")
+_COMMAND = re.compile(r"\b(slm|slmtok|torchrun|git|ray|python|hf)\b")
+
+
+def _shows_flag(node: ast.AST) -> bool:
+    """Whether it gives an error a remedy with an option of a command, and neither the command nor `OfCommand`."""
+    if not isinstance(node, ast.Call):
+        return False
+    remedies = [keyword.value for keyword in node.keywords if keyword.arg == "fix"]
+    calls = [part for remedy in remedies for part in ast.walk(remedy) if isinstance(part, ast.Call)]
+    apart = {id(part) for call in calls if "OfCommand" in _names(call.func) for part in ast.walk(call)}
+    parts = [part for remedy in remedies for part in ast.walk(remedy) if id(part) not in apart]
+    text = " ".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    is_command = _COMMAND.search(text) or any(isinstance(part, ast.Name) and part.id == "command" for part in parts)
+    return _FLAG.search(text) is not None and not is_command
+
+
+def test_a_flag_without_its_command_is_found() -> None:
+    def shows(call: str) -> bool:
+        return _shows_flag(ast.parse(call, mode="eval").body)
+
+    assert shows('E("a", fix=f"read another: --step {n}")') and shows('E("a", fix=("-o b, or ", c))')
+    for fix in ('"slm train --no-verify"', '(OfCommand("--force", "b"), "c")', '("use ", Argument("step", 4))'):
+        assert not shows(f'E("a --b", fix={fix})')
+
+
 @cache
-def _faults_of_the_library() -> tuple[list[str], list[str]]:
-    """Where the packages raise an error without a remedy, and where they install from an index; one pass for both."""
+def _faults_of_the_library() -> tuple[list[str], list[str], list[str]]:
+    """Where the packages raise an error without a remedy, install from an index, and show options of commands to
+    callers of Python; one pass for all.
+    """
     classes = {error.__name__ for error in (*ERRORS, *MODEL_ERRORS)} - WITHOUT_FIX
     missing: list[str] = []
     wrong: list[str] = []
+    flags: list[str] = []
     for path in library():
+        is_of_commands = {"cli", "bench"} & {*path.parts} or name(path) in OF_COMMANDS
         for node in ast.walk(tree(path)):
+            if not is_of_commands and _shows_flag(node):
+                flags.append(f"{name(path)}:{node.lineno}")
             if _without_fix(node, classes):
                 missing.append(f"{name(path)}:{node.lineno}")
             elif _installs(node):
                 wrong.append(f"{name(path)}:{node.lineno}")
-    return missing, wrong
+    return missing, wrong, flags
 
 
 def test_every_error_has_a_remedy() -> None:
@@ -102,6 +136,11 @@ def test_every_error_has_a_remedy() -> None:
 def test_no_text_installs_slmtok_from_an_index() -> None:
     """It is not published: a message names a command that works with a wheel and in a checkout."""
     assert _faults_of_the_library()[1] == []
+
+
+def test_no_remedy_shows_options_of_commands_to_callers_of_python() -> None:
+    """`Setting`, `Argument` and `OfCommand` are written as the caller knows them."""
+    assert _faults_of_the_library()[2] == []
 
 
 def test_errors_about_a_corpus_keep_the_options_of_their_parts() -> None:

@@ -163,3 +163,12 @@ def test_records_without_the_field_of_text_are_read_by_the_fix(inside: Path, tmp
     pack, evaluate = code.split("; ")
     exec(pack, names := {"slmtok": slmtok, "slmmodel": slmmodel})
     assert eval(evaluate, names).n_docs == 40
+
+
+@pytest.mark.parametrize(("name", "kind"), [("tok.json", "a tokenizer file of slmtok"), ("s.yaml", "a configuration")])
+def test_validation_data_that_are_no_text_are_named(inside: Path, tmp_path: Path, name: str, kind: str) -> None:
+    Path("s.yaml").write_text("optim:\n  lr: 1e-3\n")
+    settings = {**SETTINGS, "data.val": name}
+    with pytest.raises(SlmtokError, match=f"^{name} is {kind}, not text\n  where: data.val\n") as caught:
+        app.train("text.txt", tokenizer="tok.json", output=tmp_path / "new", settings=settings)
+    assert caught.value.fix == "leave data.val out, which chooses from the training text; or name another text"

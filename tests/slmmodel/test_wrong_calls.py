@@ -201,7 +201,15 @@ def test_a_tokenizer_is_no_text(inside: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     slmtok.load(inside / "data").save("tok.json")
     fix = fix_of(lambda: slmmodel.train("tok.json"), UnsupportedFormat)
-    assert fix == "name packed data: slmtok pack CORPUS -t tok.json -o DIR, if it is a tokenizer"
+    assert fix == "name packed data: slmtok pack TEXT -t tok.json -o DIR"
+
+
+def test_data_that_are_open_are_scored_by_their_split(inside: Path) -> None:
+    for data in (opened := ShardDataset("data", seq_len=8), torch.utils.data.DataLoader(opened)):
+        for run in (slmmodel.load("run"), app.load("run")):
+            call = partial(run.evaluate, data)
+            assert fix_of(call) == "data='data', split='train'"
+            assert fix_of(partial(call, split="val")) == "data='data'"
 
 
 def test_attributes_of_other_libraries(inside: Path) -> None:
@@ -211,6 +219,16 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
             getattr(scores, name)
     with pytest.raises(AttributeError, match=r"slmmodel.load\('run'\), or slmmodel.app.load"):
         slmmodel.from_pretrained  # noqa: B018
+    for kind in (slmmodel.Run, app.TextRun):
+        with pytest.raises(
+            AttributeError, match=r"has no attribute 'from_pretrained'\n  fix:   slmmodel.load\('run'\)"
+        ):
+            cast("Any", kind).from_pretrained("run")
+        assert not hasattr(kind, "_repr_svg_")
+    with pytest.raises(ImportError, match=r"has no 'AutoModel'\n  fix:   slmmodel.load\('run'\)\.model"):
+        exec("from slmmodel.app import AutoModel")
+    with pytest.raises(AttributeError, match=r"fix:   map\(function, dataset\), of Python"):
+        cast("Any", ShardDataset("data", seq_len=8)).map(len)
 
 
 def test_ids_are_no_text(inside: Path) -> None:

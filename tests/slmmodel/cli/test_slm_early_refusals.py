@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from slm_folder import make_folder
 import slmmodel
 from slmmodel.cli import APP
 from slmmodel.config import read_budget
-from slmmodel.errors import OptionError
+from slmmodel.errors import CorruptFile, OfCommand, OptionError
 from slmtok.cli.output import flag_naming
 
 ROOT = str(Path(slmmodel.__file__).parents[1])
@@ -209,6 +210,10 @@ def test_lost_weights_lead_to_a_checkpoint(slm, here):
     err = slm("sample", "run", "once", code=1).err
     assert "or read a checkpoint: --step 2" in err and "--allow-mismatch" not in err
     slm("sample", "run", "once", "--max-new", "1", "--step", "2", code=0)
+    with pytest.raises(CorruptFile) as caught:
+        slmmodel.load("run")
+    assert caught.value.fix == "restore the file, or read a checkpoint: step=2"
+    assert slmmodel.load("run", step=2).generate([], max_new_tokens=1)
 
 
 def test_windows_are_checked_before_the_model(slm, here, monkeypatch):
@@ -341,6 +346,9 @@ def test_fixes_name_the_flags_of_the_command():
     flags = {flag for param in APP.command("batches").params for flag in param.opts}
     assert flag_naming(Argument("data.pack", "concat"), flags) == "--pack concat"
     assert flag_naming(Argument("data.pack", "concat")) == "--set data.pack=concat"
+    error = OptionError("a fact", fix=("restore it", OfCommand(", or --force", ", or slm train --force in a shell")))
+    assert pickle.loads(pickle.dumps(error)).fix == "restore it, or slm train --force in a shell"
+    assert error.render(flag_naming).endswith("  fix:   restore it, or --force")
 
 
 def test_a_lone_surrogate_in_a_pair_has_a_place(slm, here):

@@ -33,6 +33,16 @@ REFUSED = {
     "chat run 'my text'": (2, "unexpected extra argument", "fix:   slm sample run 'my text'\n"),
     "plot run run/ -o c.svg": (2, "the run 'run' is named twice", "fix:   name it once"),
     "train data --val text.txt -o new": (1, "text.txt is not a file of ids", "fix:   name packed data"),
+    "train text.txt -t tok.json -o new --val run/config.yaml": (
+        2,
+        "run/config.yaml is a configuration, not text",
+        "fix:   slm train text.txt -t tok.json -o new, which chooses from the training text; or name another text\n",
+    ),
+    "train data --val tok.json -o new": (
+        1,
+        "tok.json is a tokenizer of slmtok, not a file of ids",
+        "fix:   name packed data: slmtok pack TEXT -t data/tok.json --val none -o DIR\n",
+    ),
     "ablate run run2": (2, "'run' is a run of slm, not packed data", f"fix:   {COMPARISON}"),
     "ablate data run": (2, "'run' is a run of slm, not packed data", "fix:   name packed data"),
     "eval run run2": (2, "'run2' is a run of slm, not text or packed data", f"fix:   {COMPARISON}"),

@@ -352,7 +352,9 @@ def test_validation_of_another_tokenizer_is_packed_again(slm, here):
     slm(*line, "--val", "lines.txt", "--dry-run", code=0)
     slmtok.pack("lines.txt", slmtok.load("tok.json"), "NEW", separator="\n", val="hash:20%")
     slm(*line, "--val", "NEW", code=0)
-    with pytest.raises(Mismatch, match=r"--val NEW: slmtok pack lines.txt -t data/tok.json .* -o NEW$"):
+    with pytest.raises(
+        Mismatch, match=r"settings=\{'data.val': 'NEW'\}: slmtok pack lines.txt -t data/tok.json .* -o NEW$"
+    ):
         slmmodel.train("data", settings={"data.val": "lines"}, output="new2")
 
 

@@ -202,6 +202,24 @@ def test_states_of_other_options_are_refused(folder: Path, options: dict[str, An
     assert same.state_dict()["taken"] == 3
 
 
+def test_a_state_of_other_data_is_refused_by_their_digest(folder: Path, tmp_path: Path) -> None:
+    """The numbers fit data of another size too, whose sequences would follow from the middle of another order."""
+    first = ShardLoader(folder, seq_len=SEQ_LEN, batch_size=3)
+    list(islice(first, 2))
+    state = json.loads(json.dumps(first.state_dict()))
+    repacked = made.write_data(tmp_path / "data", {"train": [made.documents([20, 5, 9, 31, 7, 13, 40])]})
+    other = ShardLoader(repacked, seq_len=SEQ_LEN, batch_size=3)
+    before = other.state_dict()
+    with pytest.raises(Mismatch, match="other data than") as caught:
+        other.load_state_dict(state)
+    assert state["data"][:16] in str(caught.value.limit) and before["data"][:16] in str(caught.value.limit)
+    assert other.state_dict() == before
+    call = re.search(r"load_state_dict\((\{.*?\})\)", str(caught.value.fix))
+    assert call is not None
+    other.load_state_dict(json.loads(call[1].replace("'", '"')))
+    assert other.state_dict()["taken"] == state["taken"]
+
+
 def test_a_length_beyond_all_memory_is_refused(folder: Path) -> None:
     with pytest.raises(OptionError, match="seq_len is 1,099,511,627,776"):
         ShardLoader(folder, seq_len=1 << 40, batch_size=2)

@@ -14,6 +14,7 @@ import pytest
 
 from slmmodel.data import open_source
 from slmmodel.data.foreign import LAYOUTS
+from slmmodel.data.opening import open_val_or_all
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.errors import CorruptFile, InvalidConfig, MissingInput, UnknownName, UnsupportedFormat
 
@@ -191,6 +192,49 @@ def test_a_damaged_file_is_refused_before_its_tokenizer_is_asked_for(tmp_path: P
     for name, fact in {"odd.bin": "has 999 bytes", "floats.npy": "float32"}.items():
         with pytest.raises(CorruptFile, match=fact):
             open_source(tmp_path / name)
+
+
+OTHER_KINDS = {
+    "run.yaml": (b"# Settings of slm train\n\nmodel:\n  preset: cpu-demo\n", "a configuration"),
+    "small.json": (b'{"format":"slmtok-tokenizer","version":2}', "a tokenizer of slmtok"),
+    "tok.lock": (b'{\n "kind": "lock",\n "version": 2\n}', "a file of slmtok (lock)"),
+    "val.json": (b'{"kind": "certificate", "version": 1}', "a certificate of slm eval"),
+    "a.losses": (
+        bytes(8) + rb'{"__metadata__":{"about":"{\"format\": \"slm-losses\"}"}}',
+        "a file of losses of slm eval",
+    ),
+    "report.html": (b"<!doctype html>\n<p>", "a page (HTML)"),
+    "run/metrics.jsonl": (b'{"step": 1}\n', "a file of the run 'run'"),
+    "w.safetensors": (bytes(8) + b'{"a":{}}', "a file of tensors (safetensors)"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_KINDS)
+def test_what_is_no_text_is_not_proposed_for_packing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in ("run/config.yaml", "run/SHA256SUMS", "data/manifest.json", "tok.json"):
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).write_bytes(b"{}")
+    content, kind = OTHER_KINDS[name]
+    Path(name).write_bytes(content)
+    with pytest.raises(UnsupportedFormat) as caught:
+        open_source(name)
+    assert caught.value.fact == f"{Path(name).name} is {kind}, not a file of ids"
+    packed = f"name packed data: slmtok pack TEXT -t {name} -o DIR"
+    assert caught.value.fix == (packed if name == "small.json" else "name packed data, such as data")
+    with pytest.raises(UnsupportedFormat) as of_val:
+        open_val_or_all(name, pack_options="-t data/tok.json")
+    assert of_val.value.fix == "name packed data: slmtok pack TEXT -t data/tok.json --val none -o DIR"
+
+
+def test_text_that_begins_like_another_kind_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for content in (b"model: a toy of 8 parts\n" * 4, b'12345678{"a"}, and so on to a full line of text\n'):
+        Path("notes.txt").write_bytes(content)
+        with pytest.raises(UnsupportedFormat, match=r"slmtok pack notes\.txt -t TOK -o data$"):
+            open_source("notes.txt")
 
 
 def test_what_is_no_file_of_ids_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
