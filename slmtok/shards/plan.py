@@ -161,8 +161,9 @@ def check_same(
 ) -> None:
     """Raises `PlanMismatch` with the fields in which two plans differ. sources, options: of the second one."""
     if fields := _differing(found, wanted):
+        changes = differences(found, wanted)
         raise PlanMismatch(
-            (f"{str(folder)!r} was started with ", *differences(found, wanted)),
+            (f"{str(folder)!r} was started {'' if changes[0] == 'without ' else 'with '}", *changes),
             where=str(folder / PLAN),
             fix=(
                 "run the command that started it, name another ",

@@ -19,7 +19,16 @@ from slmtok import atomic
 from slmtok.corpus import STDIN, Batch, Corpus, Position, find, format_of
 from slmtok.corpus.contents import UNUSUAL, no_text
 from slmtok.corpus.paths import domain_of
-from slmtok.errors import CorpusTooSmall, Message, OutputExists, PlanMismatch, Setting, SlmtokError
+from slmtok.errors import (
+    CorpusTooSmall,
+    DocumentTooLarge,
+    MalformedRecord,
+    Message,
+    OutputExists,
+    PlanMismatch,
+    Setting,
+    SlmtokError,
+)
 from slmtok.option_values import dropout_rate
 from slmtok.options import PackOptions
 from slmtok.shards import folder, plan, split
@@ -92,14 +101,24 @@ def pack_shards(
         run.begin(force=force)
         run.write(options.threads or physical_cores(), on_progress)
     except SlmtokError as error:
-        if isinstance(error, CorpusTooSmall) or run.is_new_and_empty:
+        is_of_text = isinstance(error, (MalformedRecord, DocumentTooLarge))
+        if isinstance(error, CorpusTooSmall) or run.is_new_and_empty or (is_of_text and not run.state.shards):
             run.discard()
+        elif is_of_text:
+            _require_force(error, run.folder)
         raise
     except OSError as error:
         raise folder.explained(error, run.folder, run.state, run.bytes_left) from error
     finally:
         run.leave()
     return open_shards(out)
+
+
+def _require_force(error: SlmtokError, path: Path) -> None:
+    """Adds `force` to the remedy: it is another option or text, with which no command continues the shards there."""
+    fix = error.parts["fix"] or ()
+    again = ("; ", Setting("force", True), f" as well, because {str(path)!r} holds shards of this command")
+    error.fix = (*([fix] if isinstance(fix, str) else fix), *again)
 
 
 def physical_cores() -> int:

@@ -14,7 +14,7 @@ from slmtok_shards import content
 import slmtok
 from slmtok import atomic
 from slmtok.cli.errors import flag_naming
-from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch, Unreadable
+from slmtok.errors import CorruptShard, DiskFull, MalformedRecord, OutputExists, PlanMismatch, Unreadable
 from slmtok.shards import pack, writer
 
 STOP = KeyboardInterrupt
@@ -430,3 +430,29 @@ def test_edited_journals_are_refused(records, tokenizer, tmp_path, whole, monkey
     (out / "plan.json").write_bytes(saved["plan.json"].replace(b"hash:10%", b"hash:11%"))
     with pytest.raises(CorruptShard, match=r"line 1: it belongs to another plan\.json"):
         pack(records, tokenizer, out, shard_tokens=5000)
+
+
+@pytest.mark.parametrize("layout", ["slm", "nanogpt"])
+def test_a_refused_text_leaves_no_folder_in_which_its_remedy_is_refused(records, tokenizer, tmp_path, layout):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"text": "a"}\n{"text": 3}\n')
+    call = {
+        "corpus": [records, bad],
+        "tokenizer": tokenizer,
+        "out": tmp_path / "d",
+        "output_format": layout,
+        "val": "none",
+    }
+    with pytest.raises(MalformedRecord) as caught:
+        pack(**call)
+    assert caught.value.fix == "skip_malformed=True to skip such records; the summary counts them"
+    assert not (tmp_path / "d").exists()
+    # Complete shards stay: another disk or another time may be all that they lack.
+    for _ in range(2):
+        with pytest.raises(MalformedRecord) as caught:
+            pack(**call, shard_tokens=5000)
+        assert "; force=True as well, because " in caught.value.fix and "holds shards of this" in caught.value.fix
+    with pytest.raises(PlanMismatch, match="was started without skip_malformed, now skip_malformed=True"):
+        pack(**call, shard_tokens=5000, skip_malformed=True)
+    with pytest.warns(UserWarning, match="1 malformed record skipped"):
+        pack(**call, shard_tokens=5000, skip_malformed=True, force=True)
