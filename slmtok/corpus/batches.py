@@ -87,7 +87,7 @@ class Batch:
 
     starts: (index, position) of each document that does not follow its predecessor in the same source, ascending.
     skips: for each malformed record that was skipped, the number of documents of the batch before it.
-    chunk, end: of a chunk of a file, where it begins, and where the next one begins.
+    chunk, next_chunk: of a chunk of a file, or a part of one: where it begins, and where the next batch begins.
     dropped: documents before these that an earlier run has taken.
     """
 
@@ -96,7 +96,7 @@ class Batch:
     starts: tuple[tuple[int, Position], ...]
     skips: tuple[int, ...] = ()
     chunk: ChunkStart | None = None
-    end: FilePosition | None = None
+    next_chunk: ChunkStart | None = None
     dropped: int = 0
 
     def __len__(self) -> int:
@@ -120,10 +120,9 @@ class Batch:
         run = max(0, bisect_right(self.starts, index - 1, key=lambda start: start[0]) - 1)
         first, start = self.starts[run]
         found = start.plus(index - first)
-        if self.chunk is None:
-            return found
-        at_end = ChunkStart(self.chunk.number + 1, found.record, self.end)
-        return replace(found, chunk=at_end if index == len(self) else self.chunk)
+        if index == len(self) and self.next_chunk is not None:
+            return replace(found, chunk=self.next_chunk._replace(record=found.record))
+        return replace(found, chunk=self.chunk)
 
     def skips_before(self, index: int) -> int:
         """Skipped records before document `index - 1`."""
@@ -189,12 +188,13 @@ class _ChunkedFile:
         self._record = chunk.record if chunk else 0
         # The numbers of a range of chunks count in chunks of the usual size.
         in_parts = corpus.parts and end is None and chunk is None
+        self._chunk_bytes = PART_BYTES if in_parts else reading.CHUNK_BYTES
         self._reader = open_reader(
             corpus.sources[source],
             corpus.options,
             first_chunk=chunk.number if chunk else 0,
             start=chunk.position if chunk else None,
-            chunk_bytes=PART_BYTES if in_parts else reading.CHUNK_BYTES,
+            chunk_bytes=self._chunk_bytes,
         )
         self.documents: DocumentReader | Iterator[Documents] = self._reader
         if end is not None:
@@ -206,10 +206,15 @@ class _ChunkedFile:
         self._record += size
         skips = tuple(documents.skips)
         self._skipped.records += len(skips)
-        chunk = ChunkStart(documents.chunk, first.record, FilePosition(*documents.begin))
-        batch = Batch(documents, size, ((0, first),), skips, chunk, FilePosition(*documents.end))
+        begin, end = FilePosition(*documents.begin), FilePosition(*documents.end)
+        chunk = ChunkStart(documents.chunk, first.record, begin)
+        # Behind a part of a chunk, the chunk goes on.
+        next_chunk = ChunkStart(end.offset // self._chunk_bytes, self._record, end)
+        batch = Batch(documents, size, ((0, first),), skips, chunk, next_chunk)
         if first >= self._start:
             return batch
+        if self._record < self._start.record:
+            return None
         later = batch.since(self._start)
         return later if len(later) or later.skips else None
 

@@ -143,7 +143,7 @@ impl Reader {
         Self { first_chunk: first, ..self }
     }
 
-    /// Cuts the next chunk; `None` at the end of the file. Calls are serialized.
+    /// Cuts the next chunk, or the next part of one; `None` at the end of the file. Calls are serialized.
     ///
     /// # Errors
     /// A file that cannot be read.
