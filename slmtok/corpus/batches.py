@@ -11,7 +11,7 @@ import os
 import weakref
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
@@ -24,6 +24,8 @@ from slmtok.corpus.reading import Sources, open_reader, read
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import is_mappable
 from slmtok.corpus.text_columns import TextColumn, join
+from slmtok.errors import SlmtokError
+from slmtok.files import check_unchanged, last_write
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -169,6 +171,8 @@ class _Stream(Protocol):
 
     documents: DocumentReader | Iterator[Documents]
     """What the pipeline takes batches from, on any thread."""
+    last_writes: Mapping[str, tuple[int, int] | None]
+    """Of the files that the engine reads, taken before; `documents` in Python notices changes itself."""
 
     def locate(self, documents: Documents) -> Batch | None:
         """The batch with its positions; called in order. None for one that holds nothing new."""
@@ -183,14 +187,16 @@ class _ChunkedFile:
 
     def __init__(self, corpus: Corpus, source: int, start: Position, end: int | None) -> None:
         """`end`: the first chunk that is not read."""
+        path = corpus.sources[source]
         self._source, self._start, self._skipped = source, start, corpus.skipped
+        self.last_writes: Mapping[str, tuple[int, int] | None] = {path: last_write(path)}
         chunk = start.chunk
         self._record = chunk.record if chunk else 0
         # The numbers of a range of chunks count in chunks of the usual size.
         in_parts = corpus.parts and end is None and chunk is None
         self._chunk_bytes = PART_BYTES if in_parts else reading.CHUNK_BYTES
         self._reader = open_reader(
-            corpus.sources[source],
+            path,
             corpus.options,
             first_chunk=chunk.number if chunk else 0,
             start=chunk.position if chunk else None,
@@ -260,6 +266,7 @@ class _GatheredSources:
         self._corpus, self._start, self._source = corpus, start, max(begin, start.source)
         self._located: deque[tuple[tuple[tuple[int, Position], ...], tuple[int, ...], Skipped]] = deque()
         self._gathered, self._skipped = _Gathered(), Skipped()
+        self.last_writes: Mapping[str, tuple[int, int] | None] = {}
         self.documents: Iterator[Documents] = self._gather(begin, end)
 
     def _gather(self, begin: int, end: int) -> Iterator[Documents]:
@@ -402,6 +409,7 @@ class Batches:
 
         self._opened: list[_Stream] = []
         self._start = start
+        self._current = 0
         self._pipeline = DocumentPipeline(_documents(corpus, start, self._opened), **pipeline)
         # Its threads call Python, so they have to end before the interpreter does.
         self._finalizer = weakref.finalize(self, _stop, self._pipeline, os.getpid())
@@ -410,15 +418,21 @@ class Batches:
         return self
 
     def __next__(self) -> tuple[Batch, tuple[Ids, NDArray[np.int64]] | None]:
-        for index, documents, encoded in self._pipeline:
-            batch = self._opened[index].locate(documents)
-            if batch is None:
-                continue
-            if batch.dropped and encoded is not None:
-                ids, offsets = encoded
-                first = offsets[batch.dropped]
-                encoded = ids[first:], offsets[batch.dropped :] - first
-            return batch, encoded
+        try:
+            for index, documents, encoded in self._pipeline:
+                self._current = index
+                batch = self._opened[index].locate(documents)
+                if batch is None:
+                    continue
+                if batch.dropped and encoded is not None:
+                    ids, offsets = encoded
+                    first = offsets[batch.dropped]
+                    encoded = ids[first:], offsets[batch.dropped :] - first
+                return batch, encoded
+        except SlmtokError:
+            for stream in self._opened[self._current :]:
+                check_unchanged(stream.last_writes)
+            raise
         raise StopIteration
 
     @property

@@ -18,6 +18,7 @@ from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.paths import STDIN
 from slmtok.errors import DocumentTooLarge, Message, MissingInput, Setting, SlmtokError, Unreadable
 from slmtok.file_content import content_of
+from slmtok.files import check_unchanged, last_write
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -295,6 +296,17 @@ def explained(path: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise _failure(path, error.errno, error.strerror or str(error)) from error
+
+
+@contextmanager
+def checked_for_changes(path: str) -> Iterator[None]:
+    """Raises `Unreadable` in the place of another error where a program wrote to `path` in the meantime."""
+    before = last_write(path)
+    try:
+        yield
+    except SlmtokError:
+        check_unchanged({path: before})
+        raise
 
 
 def _failure(path: str, os_error: int | None, reason: str) -> SlmtokError:

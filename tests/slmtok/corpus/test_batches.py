@@ -262,6 +262,36 @@ def test_a_chunk_of_many_documents_comes_in_batches_from_which_reading_resumes(t
     assert [len(batch) for batch, _ in corpus.batches(old)] == [65_526, 18_929]
 
 
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_record_of_a_file_that_changed_is_not_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 1000)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 20_000)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "the cat sat on the mat"}\n' * 40_000)
+    batches = Corpus([str(path)], ReadOptions()).batches(threads=threads)
+    next(batches)
+    os.truncate(path, 1_000_003)
+    with pytest.raises(errors.Unreadable, match="was changed while it was read"):
+        list(batches)
+    batches.close()
+    with pytest.raises(MalformedRecord):
+        list(Corpus([str(path)], ReadOptions()).batches())
+
+
+def test_a_row_of_a_file_that_changed_is_not_blamed(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"text\n" + b'"the cat, sat"\n' * 100_000)
+    documents = read([str(path)], ReadOptions())
+    next(documents)
+    os.truncate(path, 1_000_003)
+    with pytest.raises(errors.Unreadable, match="was changed while it was read"):
+        list(documents)
+    with pytest.raises(MalformedRecord):
+        list(read([str(path)], ReadOptions()))
+
+
 def test_a_sample_holds_few_documents() -> None:
     """Empty ones add nothing to its bytes."""
     sample = Sample()
