@@ -16,7 +16,8 @@ from weakref import WeakKeyDictionary
 
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.paths import STDIN
-from slmtok.errors import DocumentTooLarge, Message, MissingInput, Setting, SlmtokError, Unreadable
+from slmtok.document_limits import document_too_large
+from slmtok.errors import Message, MissingInput, Setting, SlmtokError, Unreadable
 from slmtok.file_content import content_of
 from slmtok.files import check_unchanged, last_write
 
@@ -272,17 +273,6 @@ def read_document(path: str, options: ReadOptions) -> bytes:
             if size > limit:
                 raise document_too_large(path, limit)
         return b"".join(blocks)
-
-
-def document_too_large(where: str, limit: int) -> DocumentTooLarge:
-    """The error for a document above `limit` bytes."""
-    return DocumentTooLarge(
-        f"a document has more than {limit:,} bytes",
-        where=where,
-        limit=(Setting("max_doc_bytes", limit),),
-        fix=("divide it, with ", Setting("separator"), " for instance, or raise ", Setting("max_doc_bytes")),
-        bytes=limit,
-    )
 
 
 @contextmanager

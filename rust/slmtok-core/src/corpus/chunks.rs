@@ -18,6 +18,9 @@ use crate::{Error, Result};
 pub const CHUNK_BYTES: usize = 8 << 20;
 /// Most documents of a part of a chunk.
 pub const MAX_PART_DOCUMENTS: usize = 1 << 16;
+/// Allowance for the terminator of a document that is still being read: it belongs to none, and a line feed may follow a
+/// carriage return.
+const MAX_TERMINATOR_BYTES: usize = 1 << 10;
 /// Bytes read at a time while searching for the end of a document.
 const SEARCH_BYTES: usize = 1 << 16;
 /// Initial size of a buffer: most files are small.
@@ -86,7 +89,7 @@ pub(super) struct Chunks {
     source: Box<dyn Source>,
     path: String,
     size: usize,
-    /// Most bytes of a document with its terminator.
+    /// Most bytes of a document.
     max_doc_bytes: usize,
     /// What ends a document; `None` where the file is one document.
     terminator: Option<Finder<'static>>,
@@ -125,7 +128,7 @@ impl Chunks {
         }
     }
 
-    /// Limits the bytes of a document with its terminator.
+    /// Limits the bytes of a document.
     pub fn limit_documents(&mut self, max_doc_bytes: usize) {
         self.max_doc_bytes = max_doc_bytes;
     }
@@ -216,10 +219,11 @@ impl Chunks {
             if self.at_end {
                 return Ok((filled, filled));
             }
-            if filled - last > self.max_doc_bytes {
+            let max_bytes = self.max_doc_bytes.saturating_add(MAX_TERMINATOR_BYTES);
+            if filled - last > max_bytes {
                 // A search that begins at the end of the chunk has not seen the terminators before it.
                 let last = last.max(memmem::rfind(&buffer[..filled], terminator.needle()).map_or(0, |at| at + width));
-                if filled - last > self.max_doc_bytes {
+                if filled - last > max_bytes {
                     let lines = terminator.find_iter(&buffer[..last]).count() as u64;
                     let place = Some(format!("{}, line {}", self.path, self.position.line + lines));
                     return Err(Error::DocumentTooLarge { place, limit: self.max_doc_bytes as u64 });

@@ -319,9 +319,9 @@ fn documents_above_the_limit_are_errors_with_file_and_line() {
     };
     let json = Format::Json { key: Some(b"text".to_vec()) };
     let records = "{\"text\":\"a\"}\n{\"text\":\"bcdefghij\"}\n";
-    let long = format!("a\n\nb\n{}\nc\n", "x".repeat(100_000));
+    let long = format!("a\n\nb\n{}\nc\n", "x".repeat(300_000));
     for size in [7, 100, 1 << 20] {
-        assert_eq!(read(&long, line_format(), 100_000, size), Ok(5));
+        assert_eq!(read(&long, line_format(), 300_000, size), Ok(5));
         let error = read(&long, line_format(), 90_000, size).unwrap_err();
         assert_eq!(error, Error::DocumentTooLarge { place: Some("data, line 4".to_owned()), limit: 90_000 }, "{size}");
         assert_eq!(read(records, json.clone(), 20, size), Ok(2));
