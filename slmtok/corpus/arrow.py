@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from slmtok.corpus.nested_texts import decoded, fix_of_nested
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.saved_data_set import check_saved, default_split
-from slmtok.corpus.streams import COMPRESSED, UTF_8, document_too_large
+from slmtok.corpus.streams import COMPRESSED, UTF_8
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.template import SKIP, located, repeated_column, template_of
 from slmtok.corpus.text_columns import TextColumn
 from slmtok.corpus.text_commands import Source
+from slmtok.document_limits import document_too_large
 from slmtok.errors import (
     DocumentTooLarge,
     MalformedRecord,

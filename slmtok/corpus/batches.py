@@ -11,7 +11,7 @@ import os
 import weakref
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
@@ -24,6 +24,8 @@ from slmtok.corpus.reading import Sources, open_reader, read
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import is_mappable
 from slmtok.corpus.text_columns import TextColumn, join
+from slmtok.errors import SlmtokError
+from slmtok.files import check_unchanged, last_write
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ class Batch:
 
     starts: (index, position) of each document that does not follow its predecessor in the same source, ascending.
     skips: for each malformed record that was skipped, the number of documents of the batch before it.
-    chunk, end: of a chunk of a file, where it begins, and where the next one begins.
+    chunk, next_chunk: of a chunk of a file, or a part of one: where it begins, and where the next batch begins.
     dropped: documents before these that an earlier run has taken.
     """
 
@@ -96,7 +98,7 @@ class Batch:
     starts: tuple[tuple[int, Position], ...]
     skips: tuple[int, ...] = ()
     chunk: ChunkStart | None = None
-    end: FilePosition | None = None
+    next_chunk: ChunkStart | None = None
     dropped: int = 0
 
     def __len__(self) -> int:
@@ -120,10 +122,9 @@ class Batch:
         run = max(0, bisect_right(self.starts, index - 1, key=lambda start: start[0]) - 1)
         first, start = self.starts[run]
         found = start.plus(index - first)
-        if self.chunk is None:
-            return found
-        at_end = ChunkStart(self.chunk.number + 1, found.record, self.end)
-        return replace(found, chunk=at_end if index == len(self) else self.chunk)
+        if index == len(self) and self.next_chunk is not None:
+            return replace(found, chunk=self.next_chunk._replace(record=found.record))
+        return replace(found, chunk=self.chunk)
 
     def skips_before(self, index: int) -> int:
         """Skipped records before document `index - 1`."""
@@ -170,6 +171,8 @@ class _Stream(Protocol):
 
     documents: DocumentReader | Iterator[Documents]
     """What the pipeline takes batches from, on any thread."""
+    last_writes: Mapping[str, tuple[int, int] | None]
+    """Of the files that the engine reads, taken before; `documents` in Python notices changes itself."""
 
     def locate(self, documents: Documents) -> Batch | None:
         """The batch with its positions; called in order. None for one that holds nothing new."""
@@ -184,17 +187,20 @@ class _ChunkedFile:
 
     def __init__(self, corpus: Corpus, source: int, start: Position, end: int | None) -> None:
         """`end`: the first chunk that is not read."""
+        path = corpus.sources[source]
         self._source, self._start, self._skipped = source, start, corpus.skipped
+        self.last_writes: Mapping[str, tuple[int, int] | None] = {path: last_write(path)}
         chunk = start.chunk
         self._record = chunk.record if chunk else 0
         # The numbers of a range of chunks count in chunks of the usual size.
         in_parts = corpus.parts and end is None and chunk is None
+        self._chunk_bytes = PART_BYTES if in_parts else reading.CHUNK_BYTES
         self._reader = open_reader(
-            corpus.sources[source],
+            path,
             corpus.options,
             first_chunk=chunk.number if chunk else 0,
             start=chunk.position if chunk else None,
-            chunk_bytes=PART_BYTES if in_parts else reading.CHUNK_BYTES,
+            chunk_bytes=self._chunk_bytes,
         )
         self.documents: DocumentReader | Iterator[Documents] = self._reader
         if end is not None:
@@ -206,10 +212,15 @@ class _ChunkedFile:
         self._record += size
         skips = tuple(documents.skips)
         self._skipped.records += len(skips)
-        chunk = ChunkStart(documents.chunk, first.record, FilePosition(*documents.begin))
-        batch = Batch(documents, size, ((0, first),), skips, chunk, FilePosition(*documents.end))
+        begin, end = FilePosition(*documents.begin), FilePosition(*documents.end)
+        chunk = ChunkStart(documents.chunk, first.record, begin)
+        # Behind a part of a chunk, the chunk goes on.
+        next_chunk = ChunkStart(end.offset // self._chunk_bytes, self._record, end)
+        batch = Batch(documents, size, ((0, first),), skips, chunk, next_chunk)
         if first >= self._start:
             return batch
+        if self._record < self._start.record:
+            return None
         later = batch.since(self._start)
         return later if len(later) or later.skips else None
 
@@ -255,6 +266,7 @@ class _GatheredSources:
         self._corpus, self._start, self._source = corpus, start, max(begin, start.source)
         self._located: deque[tuple[tuple[tuple[int, Position], ...], tuple[int, ...], Skipped]] = deque()
         self._gathered, self._skipped = _Gathered(), Skipped()
+        self.last_writes: Mapping[str, tuple[int, int] | None] = {}
         self.documents: Iterator[Documents] = self._gather(begin, end)
 
     def _gather(self, begin: int, end: int) -> Iterator[Documents]:
@@ -397,6 +409,7 @@ class Batches:
 
         self._opened: list[_Stream] = []
         self._start = start
+        self._current = 0
         self._pipeline = DocumentPipeline(_documents(corpus, start, self._opened), **pipeline)
         # Its threads call Python, so they have to end before the interpreter does.
         self._finalizer = weakref.finalize(self, _stop, self._pipeline, os.getpid())
@@ -405,15 +418,21 @@ class Batches:
         return self
 
     def __next__(self) -> tuple[Batch, tuple[Ids, NDArray[np.int64]] | None]:
-        for index, documents, encoded in self._pipeline:
-            batch = self._opened[index].locate(documents)
-            if batch is None:
-                continue
-            if batch.dropped and encoded is not None:
-                ids, offsets = encoded
-                first = offsets[batch.dropped]
-                encoded = ids[first:], offsets[batch.dropped :] - first
-            return batch, encoded
+        try:
+            for index, documents, encoded in self._pipeline:
+                self._current = index
+                batch = self._opened[index].locate(documents)
+                if batch is None:
+                    continue
+                if batch.dropped and encoded is not None:
+                    ids, offsets = encoded
+                    first = offsets[batch.dropped]
+                    encoded = ids[first:], offsets[batch.dropped :] - first
+                return batch, encoded
+        except SlmtokError:
+            for stream in self._opened[self._current :]:
+                check_unchanged(stream.last_writes)
+            raise
         raise StopIteration
 
     @property

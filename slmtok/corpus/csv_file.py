@@ -27,10 +27,11 @@ from slmtok.corpus.csv_dialects import (
     rewritten,
     rows_by_tabs,
 )
-from slmtok.corpus.streams import bare_suffix, document_too_large, open_bytes
+from slmtok.corpus.streams import bare_suffix, open_bytes
 from slmtok.corpus.suffixes import format_of_name
 from slmtok.corpus.tables import MAX_COLUMNS, Header, key_of, longest_column, refuse_many_columns
 from slmtok.corpus.template import SKIP, Template, located, template_of
+from slmtok.document_limits import document_too_large
 from slmtok.errors import MalformedRecord, Setting, SlmtokError
 from slmtok.files import read_file
 from slmtok.sizes import counted

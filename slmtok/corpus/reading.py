@@ -31,7 +31,15 @@ from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.globs import listed_globs, matches
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
 from slmtok.corpus.selection import Selection, Skipped
-from slmtok.corpus.streams import UTF_8, compression, explained, open_head, open_stream, read_document
+from slmtok.corpus.streams import (
+    UTF_8,
+    checked_for_changes,
+    compression,
+    explained,
+    open_head,
+    open_stream,
+    read_document,
+)
 from slmtok.corpus.unnamed_tables import records_among
 from slmtok.errors import Message, MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.option_values import globs_or_weight
@@ -379,13 +387,14 @@ def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | Non
     skipped = Skipped() if skipped is None else skipped
     for path in paths:
         entry = format_of(path, options)
-        if entry.rows is not None:
-            yield from entry.rows(path, options, skipped)
-        elif entry.is_whole:
-            yield read_document(path, options)
-        else:
-            with explained(path):
-                yield from _texts(open_reader(path, options), skipped)
+        with checked_for_changes(path):
+            if entry.rows is not None:
+                yield from entry.rows(path, options, skipped)
+            elif entry.is_whole:
+                yield read_document(path, options)
+            else:
+                with explained(path):
+                    yield from _texts(open_reader(path, options), skipped)
 
 
 def parts(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
@@ -394,7 +403,11 @@ def parts(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes |
     `skipped` does not count what a column skips.
     """
     columns = format_of(path, options).columns
-    return documents([path], options, skipped) if columns is None else columns(path, options, skipped)
+    if columns is None:
+        yield from documents([path], options, skipped)
+        return
+    with checked_for_changes(path):
+        yield from columns(path, options, skipped)
 
 
 def _texts(reader: DocumentReader, skipped: Skipped) -> Iterator[bytes]:

@@ -16,8 +16,10 @@ from weakref import WeakKeyDictionary
 
 from slmtok.corpus.encodings import utf8_evidence
 from slmtok.corpus.paths import STDIN
-from slmtok.errors import DocumentTooLarge, Message, MissingInput, Setting, SlmtokError, Unreadable
+from slmtok.document_limits import document_too_large
+from slmtok.errors import Message, MissingInput, Setting, SlmtokError, Unreadable
 from slmtok.file_content import content_of
+from slmtok.files import check_unchanged, last_write
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -273,17 +275,6 @@ def read_document(path: str, options: ReadOptions) -> bytes:
         return b"".join(blocks)
 
 
-def document_too_large(where: str, limit: int) -> DocumentTooLarge:
-    """The error for a document above `limit` bytes."""
-    return DocumentTooLarge(
-        f"a document has more than {limit:,} bytes",
-        where=where,
-        limit=(Setting("max_doc_bytes", limit),),
-        fix=("divide it, with ", Setting("separator"), " for instance, or raise ", Setting("max_doc_bytes")),
-        bytes=limit,
-    )
-
-
 @contextmanager
 def explained(path: str) -> Iterator[None]:
     """Translates a failure to open or read `path` into `MissingInput` or `Unreadable`."""
@@ -295,6 +286,17 @@ def explained(path: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise _failure(path, error.errno, error.strerror or str(error)) from error
+
+
+@contextmanager
+def checked_for_changes(path: str) -> Iterator[None]:
+    """Raises `Unreadable` in the place of another error where a program wrote to `path` in the meantime."""
+    before = last_write(path)
+    try:
+        yield
+    except SlmtokError:
+        check_unchanged({path: before})
+        raise
 
 
 def _failure(path: str, os_error: int | None, reason: str) -> SlmtokError:

@@ -65,14 +65,8 @@ def count_corpus(
         explain_keys(error, corpus, options)
         raise
     except DocumentTooLarge as error:
-        if memory is not None and error.fields.get("bytes") == options.max_doc_bytes < wanted:
-            error.limit = ("an eighth of ", Setting("memory", memory), ", for a document that is held as a whole")
-            error.fix = (
-                Setting("memory", f"{math.ceil(memory / 1e9) + 1}GB"),
-                " or more, or divide the document, with ",
-                Setting("separator"),
-                " for instance",
-            )
+        if memory is not None:
+            _name_memory(error, options, wanted, memory)
         raise
     return PretokenCounts(
         native,
@@ -83,6 +77,24 @@ def count_corpus(
         memory,
         parts=parts,
         totals_read=totals,
+    )
+
+
+def _name_memory(error: DocumentTooLarge, options: CountOptions, wanted: int, memory: int) -> None:
+    """Names the memory as the caller gave it, where its share is the limit and not `wanted`, the limit on documents."""
+    given = Setting("memory", memory if options.memory is None else options.memory)
+    limit = error.parts["limit"]
+    if error.fields.get("bytes") == options.max_doc_bytes < wanted:
+        error.limit = ("an eighth of ", given, ", for a document that is held as a whole")
+    elif isinstance(limit, tuple) and Setting("memory") in limit:
+        error.limit = tuple(given if part == Setting("memory") else part for part in limit)
+    else:
+        return
+    error.fix = (
+        Setting("memory", f"{math.ceil(memory / 1e9) + 1}GB"),
+        " or more, or divide the document, with ",
+        Setting("separator"),
+        " for instance",
     )
 
 

@@ -32,6 +32,8 @@ MIN_LARGE_BYTES = 1 << 20
 """Smaller files are read in batches: threads for each of many would cost more."""
 SAMPLE_BYTES = 1 << 20
 SAMPLE_DOCUMENT_BYTES = 64 << 10
+MAX_SAMPLE_DOCUMENTS = 1 << 16
+"""Empty documents add nothing to the bytes of a sample, and take memory."""
 
 
 CorpusLike: TypeAlias = "str | os.PathLike[str] | list[str | os.PathLike[str]] | Texts | Iterable[str | bytes]"
@@ -82,7 +84,7 @@ class Sample:
             head = bytes(text[:SAMPLE_DOCUMENT_BYTES])
             self.kept.append(head)
             self.size += len(head)
-            if self.size > self.budget:
+            if self.size > self.budget or len(self.kept) > MAX_SAMPLE_DOCUMENTS:
                 self.kept = self.kept[::2]
                 self.stride *= 2
                 self.size = sum(map(len, self.kept))

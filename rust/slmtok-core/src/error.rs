@@ -38,8 +38,10 @@ pub enum Error {
     Damaged { path: String, reason: Option<String> },
     /// A file that became shorter than `size` bytes while it was read.
     Shrunk { path: String, size: u64 },
-    /// A document, or a part of one that no sync point divides, above the limit on its size. `place` is its file and line.
+    /// A document above the limit on its size. `place` is its file and line.
     DocumentTooLarge { place: Option<String>, limit: u64 },
+    /// A part of a document that no sync point divides, above the limit on what counting holds. `place` is its file.
+    UndividedText { place: Option<String>, limit: u64 },
     /// A counts file whose body is invalid.
     CorruptCounts { path: String, reason: String },
     /// No disk space for a temporary file of `bytes` bytes.
@@ -69,9 +71,7 @@ impl Error {
     #[must_use]
     pub fn at(self, path: &str) -> Self {
         match self {
-            Self::DocumentTooLarge { place: None, limit } => {
-                Self::DocumentTooLarge { place: Some(path.to_owned()), limit }
-            }
+            Self::UndividedText { place: None, limit } => Self::UndividedText { place: Some(path.to_owned()), limit },
             other => other,
         }
     }
@@ -100,7 +100,10 @@ impl Error {
             Self::Damaged { path, reason: Some(reason) } => format!("cannot read '{path}': {reason}"),
             Self::Damaged { path, reason: None } => format!("'{path}' ends in the middle of its compressed data"),
             Self::Shrunk { path, size } => format!("'{path}' became shorter than {size} bytes while it was read"),
-            Self::DocumentTooLarge { limit, .. } => format!("a document has more than {limit} bytes to hold at once"),
+            Self::DocumentTooLarge { limit, .. } => format!("a document has more than {limit} bytes"),
+            Self::UndividedText { limit, .. } => {
+                format!("a document has more than {limit} bytes between two places where it can be divided")
+            }
             Self::CorruptCounts { path, reason } => format!("{path} is not a valid counts file: {reason}"),
             Self::NoSpace { bytes, .. } => format!("no space left for a temporary file of {bytes} bytes"),
             Self::NoMemory { bytes } => format!("cannot allocate {bytes} bytes"),
@@ -121,7 +124,7 @@ impl Error {
             Self::CorruptCounts { path, .. } => Some(path.clone()),
             Self::NoSpace { folder, .. } => Some(format!("{folder:?}; the temporary file was removed")),
             Self::Damaged { path, .. } | Self::Shrunk { path, .. } => Some(path.clone()),
-            Self::DocumentTooLarge { place, .. } => place.clone(),
+            Self::DocumentTooLarge { place, .. } | Self::UndividedText { place, .. } => place.clone(),
             Self::UnknownId { position, .. } => Some(format!("position {position}")),
             _ => None,
         }
@@ -161,9 +164,8 @@ impl Error {
             }
             Self::Damaged { .. } => "fetch the file again, or compress its text again",
             Self::Shrunk { .. } => "run the command again when no other program writes to the file",
-            Self::DocumentTooLarge { .. } => {
-                "divide the document, or raise max_doc_bytes, or memory where text is counted (--max-doc-bytes, --memory)"
-            }
+            Self::DocumentTooLarge { .. } => "divide the document, or raise the limit",
+            Self::UndividedText { .. } => "divide the document",
             Self::Poisoned => "create the object again, and report the panic: it is a defect of slmtok",
             Self::RequiredTooMany { .. } => "raise the vocabulary size or require fewer tokens",
             _ => return None,

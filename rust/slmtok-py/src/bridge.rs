@@ -172,6 +172,16 @@ pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    // Python knows the options that set these limits.
+    let limited = match error {
+        Error::DocumentTooLarge { place, limit } => Some(("document_too_large", place, limit)),
+        Error::UndividedText { place, limit } => Some(("undivided_text", place, limit)),
+        _ => None,
+    };
+    if let Some((function, place, limit)) = limited {
+        let function = import(py, "slmtok.document_limits")?.getattr(function)?;
+        return Ok(PyErr::from_value(call(&function, (place, limit), None)?));
+    }
     let fields = PyDict::new(py);
     let name = describe(py, error, &fields)?;
     fields.set_item("fact", error.fact())?;
@@ -260,10 +270,7 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("path", path)?;
             "Unreadable"
         }
-        Error::DocumentTooLarge { limit, .. } => {
-            fields.set_item("bytes", limit)?;
-            "DocumentTooLarge"
-        }
+        Error::DocumentTooLarge { .. } | Error::UndividedText { .. } => "DocumentTooLarge",
         Error::CorruptCounts { path, reason } => {
             fields.set_item("path", path)?;
             fields.set_item("reason", reason)?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -110,12 +111,35 @@ def test_a_full_disk_leaves_nothing(many_words, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["words.txt"]
 
 
+def test_one_limit_has_one_message_in_all_formats(slmtok, tmp_path):
+    text = "one two three four " * 700_000
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": text}))
+    (tmp_path / "a.csv").write_text(f"text\n{text}\n")
+    lines = ("a document has more than 12,500,000 bytes", "limit: an eighth of --memory 100MB, for a document")
+    for name, options in {"a.txt": ["--document", "line"], "a.jsonl": [], "a.csv": []}.items():
+        ran = slmtok("count", name, *options, "--memory", "100MB", "-o", "out.counts")
+        assert all(line in ran.err for line in lines) and "fix:   --memory 2GB or more" in ran.err, name
+        ran = slmtok("count", name, *options, "--max-doc-bytes", "1MB", "-o", "out.counts")
+        assert "more than 1,000,000 bytes" in ran.err and "limit: --max-doc-bytes 1000000\n" in ran.err, name
+        assert "or raise --max-doc-bytes" in ran.err, name
+
+
+def test_text_that_no_place_divides_names_the_memory(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a" * 40_000_000)
+    ran = slmtok("count", "a.txt", "--memory", "100MB", "-o", "out.counts")
+    assert "bytes between two places where it can be divided" in ran.err
+    assert "limit: a quarter of the share of --memory 100MB that a thread has" in ran.err
+    assert "fix:   --memory 2GB or more, or divide the document, with --separator for instance" in ran.err
+    assert slmtok("count", "a.txt", "--memory", "2GB", "-o", "out.counts").code == 0
+
+
 def test_a_document_too_large_for_the_memory_names_the_memory(slmtok, tmp_path):
     (tmp_path / "long.txt").write_text("one two three four\n" * 700_000)
     count = ("count", "long.txt", "--max-bytes", "5MB", "-o", "long.counts")
     ran = slmtok(*count, "--memory", "100MB")
     assert ran.code == 1
-    assert "limit: an eighth of --memory 100000000, for a document that is held as a whole" in ran.err
+    assert "limit: an eighth of --memory 100MB, for a document that is held as a whole" in ran.err
     assert "fix:   --memory 2GB or more, or divide the document, with --separator for instance" in ran.err
     assert slmtok(*count, "--memory", "2GB").code == 0
     assert slmtok(*count, "--memory", "100MB", "--separator", "\n", "--force").code == 0

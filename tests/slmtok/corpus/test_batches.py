@@ -26,8 +26,10 @@ from hypothesis import strategies as st
 from slmtok import errors
 from slmtok._engine import Counter, DocumentPipeline, DocumentReader, Documents, Pattern
 from slmtok.corpus import Corpus, Position, Skipped, jsonl, open_reader, read
+from slmtok.corpus.batches import ChunkStart
 from slmtok.errors import MalformedRecord
 from slmtok.options import ReadOptions
+from slmtok.training.ingest import MAX_SAMPLE_DOCUMENTS, Sample, ingest
 
 NUMBERS = ["0", "-0", "1.5e+30", "1e999", "-", "01", "1.", ".5", "NaN", "-Infinity", "9" * 299, "9" * 5000, "1" * 301]
 SCALARS = ["true", "null", "false", "tru", '"x"', '"\\ud800"', '"\\uD83D\\ude00"', '"\\u00zz"', '"\\q"', '"\t"', "'a'"]
@@ -240,6 +242,64 @@ def test_threads_take_different_chunks(tmp_path: Path) -> None:
             DocumentReader(str(tmp_path / "a.lines"), "text", start=wrong)
 
 
+def test_a_chunk_of_many_documents_comes_in_batches_from_which_reading_resumes(tmp_path: Path) -> None:
+    """Ten million blank lines took 1.7 GB: each document takes memory beside its text."""
+    path = tmp_path / "blank.txt"
+    path.write_bytes(b"\n" * 150_000 + b"last\n")
+    corpus = Corpus([str(path)], ReadOptions(document="line"))
+    batches = [batch for batch, _ in corpus.batches()]
+    assert [len(batch) for batch in batches] == [65_536, 65_536, 18_929]
+    for batch, later in pairwise(batches):
+        behind = batch.position(len(batch))
+        assert (behind, behind.chunk) == (later.position(0), later.chunk)
+        assert behind.chunk is not None and behind.chunk.number == 0, "the chunk goes on"
+        first, _ = next(corpus.batches(behind))
+        assert (first.texts.data, first.starts) == (later.texts.data, later.starts)
+    # An earlier release resumes at the start of the chunk.
+    middle = batches[1].position(10)
+    assert middle.chunk is not None
+    old = Position(0, middle.record, ChunkStart(0, 0, batches[0].chunk and batches[0].chunk.position))
+    assert [len(batch) for batch, _ in corpus.batches(old)] == [65_526, 18_929]
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_record_of_a_file_that_changed_is_not_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 1000)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 20_000)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "the cat sat on the mat"}\n' * 40_000)
+    batches = Corpus([str(path)], ReadOptions()).batches(threads=threads)
+    next(batches)
+    os.truncate(path, 1_000_003)
+    with pytest.raises(errors.Unreadable, match="was changed while it was read"):
+        list(batches)
+    batches.close()
+    with pytest.raises(MalformedRecord):
+        list(Corpus([str(path)], ReadOptions()).batches())
+
+
+def test_a_row_of_a_file_that_changed_is_not_blamed(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"text\n" + b'"the cat, sat"\n' * 100_000)
+    documents = read([str(path)], ReadOptions())
+    next(documents)
+    os.truncate(path, 1_000_003)
+    with pytest.raises(errors.Unreadable, match="was changed while it was read"):
+        list(documents)
+    with pytest.raises(MalformedRecord):
+        list(read([str(path)], ReadOptions()))
+
+
+def test_a_sample_holds_few_documents() -> None:
+    """Empty ones add nothing to its bytes."""
+    sample = Sample()
+    for _ in range(150_000):
+        sample.offer(b"")
+    assert len(sample.kept) <= MAX_SAMPLE_DOCUMENTS and sample.offered == 150_000
+
+
 def test_documents_in_one_buffer() -> None:
     texts = ["first", b"", "é", bytearray(b"last")]
     documents = Documents(texts)
@@ -297,7 +357,6 @@ def test_a_stream_that_fails_or_returns_too_much() -> None:
 
 
 def test_counts_of_the_engine_are_those_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from slmtok.training.ingest import ingest
 
     sources = write_corpus(tmp_path)
     seen = []

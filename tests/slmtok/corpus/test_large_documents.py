@@ -284,7 +284,7 @@ def test_the_limit_is_a_size_of_one_document(tmp_path: Path) -> None:
         with pytest.raises(errors.DocumentTooLarge, match="more than 87 bytes") as caught:
             pack(path, tokenizer, tmp_path / f"refused-{index}", max_doc_bytes=87)
         assert caught.value.where == f"{path}{where}"
-        assert caught.value.fields["bytes"] == 87
+        assert (caught.value.fields["bytes"], caught.value.limit) == (87, "max_doc_bytes=87")
         assert pack(path, tokenizer, tmp_path / f"packed-{index}", max_doc_bytes=100).files
     with pytest.raises(errors.OptionError, match="max_doc_bytes=0"):
         slmtok.count(text, max_doc_bytes=0)

@@ -1,7 +1,8 @@
 //! Cutting a stream of documents into chunks that are the same in every run.
 //!
 //! Chunk k holds the documents that begin in bytes `k * size` to `(k + 1) * size` of the decompressed file. A long document
-//! leaves the chunks after it empty; empty chunks are not returned.
+//! leaves the chunks after it empty; empty chunks are not returned. A chunk of more than `MAX_PART_DOCUMENTS` documents is
+//! returned in parts: every document takes memory beside its text.
 
 use std::io::ErrorKind;
 
@@ -15,6 +16,11 @@ use crate::{Error, Result};
 
 /// Size of a chunk: large enough to hide the hand-over between threads, small enough to balance them.
 pub const CHUNK_BYTES: usize = 8 << 20;
+/// Most documents of a part of a chunk.
+pub const MAX_PART_DOCUMENTS: usize = 1 << 16;
+/// Allowance for the terminator of a document that is still being read: it belongs to none, and a line feed may follow a
+/// carriage return.
+const MAX_TERMINATOR_BYTES: usize = 1 << 10;
 /// Bytes read at a time while searching for the end of a document.
 const SEARCH_BYTES: usize = 1 << 16;
 /// Initial size of a buffer: most files are small.
@@ -51,7 +57,7 @@ impl Position {
     }
 }
 
-/// Whole documents of a file, with their terminators.
+/// Whole documents of a file, with their terminators: a chunk or a part of one.
 pub struct Chunk {
     /// Number of the chunk in its file.
     pub number: u64,
@@ -83,13 +89,14 @@ pub(super) struct Chunks {
     source: Box<dyn Source>,
     path: String,
     size: usize,
-    /// Most bytes of a document with its terminator.
+    /// Most bytes of a document.
     max_doc_bytes: usize,
     /// What ends a document; `None` where the file is one document.
     terminator: Option<Finder<'static>>,
-    /// Bytes that were read after the last chunk; a document begins here.
+    /// Bytes that were read after the last part begin at `rest_start`; a document begins here.
     rest: Vec<u8>,
-    /// Position of `rest`.
+    rest_start: usize,
+    /// Position of `rest_start`.
     position: Position,
     /// Bytes between the source and `position` that are still to be discarded.
     discard: u64,
@@ -111,6 +118,7 @@ impl Chunks {
             max_doc_bytes: usize::MAX,
             terminator: terminator.map(|bytes| Finder::new(bytes).into_owned()),
             rest: Vec::new(),
+            rest_start: 0,
             position: start,
             discard: start.offset.saturating_sub(start.seek_point.uncompressed),
             seek_points: SeekPoints { ascending: vec![start.seek_point] },
@@ -120,12 +128,12 @@ impl Chunks {
         }
     }
 
-    /// Limits the bytes of a document with its terminator.
+    /// Limits the bytes of a document.
     pub fn limit_documents(&mut self, max_doc_bytes: usize) {
         self.max_doc_bytes = max_doc_bytes;
     }
 
-    /// The next chunk that is not empty. It is written to `buffer`, whose content does not matter.
+    /// The next chunk that is not empty, or the next part of one. It is written to `buffer`, whose content does not matter.
     ///
     /// # Errors
     /// A source that cannot be read, in this call and all later ones; lack of memory; a document above the limit that reaches
@@ -139,24 +147,12 @@ impl Chunks {
         // Documents that begin here or later belong to later chunks.
         let until = (number + 1).saturating_mul(self.size as u64) - self.position.offset;
         let until = usize::try_from(until).unwrap_or(usize::MAX).min(usize::MAX / 2);
-        let filled = self.rest.len();
-        grow(&mut buffer, 0, filled)?;
-        buffer[..filled].copy_from_slice(&self.rest);
-        self.rest.clear();
-        let (len, filled) = match self.terminator.clone() {
-            Some(terminator) => self.fill_documents(&mut buffer, filled, until, &terminator)?,
-            None => {
-                // One byte more tells whether this is the last part.
-                let filled = self.read(&mut buffer, filled, until + 1, until)?;
-                (filled.min(until), filled)
-            }
-        };
-        self.rest.extend_from_slice(&buffer[len..filled]);
+        let Part { len, documents, is_last } = self.read_part(&mut buffer, until)?;
         let begin = self.position;
         let offset = begin.offset + len as u64;
-        let lines =
-            self.terminator.as_ref().map_or(0, |terminator| terminator.find_iter(&buffer[..len]).count() as u64);
-        self.position = Position { offset, line: begin.line + lines, seek_point: self.seek_points.up_to(offset) };
+        // Of the seek points inside a chunk, all but the last may be gone.
+        let seek_point = if is_last { self.seek_points.up_to(offset) } else { begin.seek_point };
+        self.position = Position { offset, line: begin.line + documents as u64, seek_point };
         // An empty file that is one document is an empty document.
         let empty_file = std::mem::take(&mut self.at_start) && self.terminator.is_none();
         if len == 0 && !empty_file {
@@ -168,6 +164,34 @@ impl Chunks {
             chunk.file_digest = (self.at_end && self.rest.is_empty()).then(|| self.hash.finalize_reset().into());
         }
         Ok(Some(chunk))
+    }
+
+    /// Writes the next part of a chunk, of which `until` bytes are left, to `buffer`.
+    fn read_part(&mut self, buffer: &mut Vec<u8>, until: usize) -> Result<Part> {
+        let terminator = self.terminator.clone();
+        let rest = &self.rest[self.rest_start..];
+        // A part in memory is taken alone: copying the rest for each would take time that is quadratic in their number.
+        let found = terminator.as_ref().map(|terminator| Part::first(rest, terminator));
+        let found = found.filter(|part| !part.is_last && part.len < until);
+        let filled = found.as_ref().map_or(rest.len(), |part| part.len);
+        grow(buffer, 0, filled)?;
+        buffer[..filled].copy_from_slice(&rest[..filled]);
+        if let Some(part) = found {
+            self.rest_start += part.len;
+            return Ok(part);
+        }
+        self.rest.clear();
+        self.rest_start = 0;
+        let (part, filled) = if let Some(terminator) = terminator {
+            let (len, filled) = self.fill_documents(buffer, filled, until, &terminator)?;
+            (Part::first(&buffer[..len], &terminator), filled)
+        } else {
+            // One byte more tells whether this is the last part.
+            let filled = self.read(buffer, filled, until + 1, until)?;
+            (Part { len: filled.min(until), documents: 0, is_last: true }, filled)
+        };
+        self.rest.extend_from_slice(&buffer[part.len..filled]);
+        Ok(part)
     }
 
     /// Reads the documents of a chunk: (their length, bytes in `buffer`).
@@ -195,10 +219,11 @@ impl Chunks {
             if self.at_end {
                 return Ok((filled, filled));
             }
-            if filled - last > self.max_doc_bytes {
+            let max_bytes = self.max_doc_bytes.saturating_add(MAX_TERMINATOR_BYTES);
+            if filled - last > max_bytes {
                 // A search that begins at the end of the chunk has not seen the terminators before it.
                 let last = last.max(memmem::rfind(&buffer[..filled], terminator.needle()).map_or(0, |at| at + width));
-                if filled - last > self.max_doc_bytes {
+                if filled - last > max_bytes {
                     let lines = terminator.find_iter(&buffer[..last]).count() as u64;
                     let place = Some(format!("{}, line {}", self.path, self.position.line + lines));
                     return Err(Error::DocumentTooLarge { place, limit: self.max_doc_bytes as u64 });
@@ -253,6 +278,31 @@ impl Chunks {
             }
         }
         Ok(())
+    }
+}
+
+/// The first documents of a text.
+struct Part {
+    /// Their bytes, terminators included.
+    len: usize,
+    /// Terminated documents among them.
+    documents: usize,
+    /// Whether the text ends with them.
+    is_last: bool,
+}
+
+impl Part {
+    /// The first `MAX_PART_DOCUMENTS` documents, or all of them.
+    fn first(text: &[u8], terminator: &Finder<'_>) -> Self {
+        let (mut len, mut documents) = (0, 0);
+        for at in terminator.find_iter(text).take(MAX_PART_DOCUMENTS) {
+            len = at + terminator.needle().len();
+            documents += 1;
+        }
+        if documents < MAX_PART_DOCUMENTS {
+            len = text.len();
+        }
+        Self { len, documents, is_last: len == text.len() }
     }
 }
 

@@ -75,8 +75,6 @@ pub struct Reader {
     free_buffers: Mutex<Vec<Vec<u8>>>,
 }
 
-/// Allowance for the terminator of a document that is still being read.
-const MAX_TERMINATOR_BYTES: usize = 1 << 10;
 /// Larger buffers, which a long document leaves behind, are freed.
 const MAX_FREE_BUFFER_BYTES: usize = 4 * CHUNK_BYTES;
 
@@ -132,8 +130,7 @@ impl Reader {
     /// # Errors
     /// [`crate::Error::Poisoned`].
     pub fn with_max_doc_bytes(self, max_doc_bytes: usize) -> Result<Self> {
-        // The terminator belongs to no document, and a line feed may follow a carriage return.
-        lock(&self.chunks)?.limit_documents(max_doc_bytes.saturating_add(MAX_TERMINATOR_BYTES));
+        lock(&self.chunks)?.limit_documents(max_doc_bytes);
         Ok(Self { max_doc_bytes, ..self })
     }
 
@@ -143,7 +140,7 @@ impl Reader {
         Self { first_chunk: first, ..self }
     }
 
-    /// Cuts the next chunk; `None` at the end of the file. Calls are serialized.
+    /// Cuts the next chunk, or the next part of one; `None` at the end of the file. Calls are serialized.
     ///
     /// # Errors
     /// A file that cannot be read.

@@ -319,9 +319,9 @@ fn documents_above_the_limit_are_errors_with_file_and_line() {
     };
     let json = Format::Json { key: Some(b"text".to_vec()) };
     let records = "{\"text\":\"a\"}\n{\"text\":\"bcdefghij\"}\n";
-    let long = format!("a\n\nb\n{}\nc\n", "x".repeat(100_000));
+    let long = format!("a\n\nb\n{}\nc\n", "x".repeat(300_000));
     for size in [7, 100, 1 << 20] {
-        assert_eq!(read(&long, line_format(), 100_000, size), Ok(5));
+        assert_eq!(read(&long, line_format(), 300_000, size), Ok(5));
         let error = read(&long, line_format(), 90_000, size).unwrap_err();
         assert_eq!(error, Error::DocumentTooLarge { place: Some("data, line 4".to_owned()), limit: 90_000 }, "{size}");
         assert_eq!(read(records, json.clone(), 20, size), Ok(2));
@@ -356,5 +356,36 @@ fn reading_is_interrupted_where_a_compressed_file_holds_nothing_and_goes_on_late
         assert_eq!(stopped.err(), Some(Error::Interrupted), "{compression:?}");
         let documents = reader.next(&mut refuse).unwrap().unwrap();
         assert_eq!(documents.bytes, b"text", "{compression:?}");
+    }
+}
+
+#[test]
+fn a_chunk_of_many_documents_comes_in_parts_from_which_reading_resumes() {
+    let (size, number) = (100_000, 300_001);
+    let mut data = b"\n".repeat(number);
+    data.extend_from_slice(b"last");
+    for (front, compression) in [(0, Compression::Plain), (150_000, Compression::Gz), (70_000, Compression::Zst)] {
+        // Two members: the second one begins inside a chunk.
+        let (front, back) = data.split_at(front);
+        let file = [compressed(front, compression), compressed(back, compression)].concat();
+        let mut named = tempfile::NamedTempFile::new().unwrap();
+        named.write_all(&file).unwrap();
+        let open = |start| Reader::open(named.path(), compression, line_format(), size, start).unwrap();
+        let reader = open(Position::START);
+        let (mut lines, mut parts) = (0, Vec::new());
+        while let Some(part) = reader.next(&mut refuse).unwrap() {
+            assert!(part.len() <= chunks::MAX_PART_DOCUMENTS);
+            assert_eq!((part.begin.line, part.begin.offset), (lines + 1, lines));
+            assert_eq!(part.chunk, part.begin.offset / size as u64);
+            lines += part.len() as u64;
+            parts.push(part);
+        }
+        assert_eq!((lines, parts.last().unwrap().get(0)), (number as u64 + 1, Some(&b""[..])), "{compression:?}");
+        assert_eq!(parts.iter().map(|part| part.chunk).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2, 3], "{compression:?}");
+        for pair in parts.windows(2) {
+            assert_eq!(pair[0].end, pair[1].begin);
+            assert!(pair[0].end.seek_point.uncompressed <= pair[0].end.offset);
+            assert_eq!(open(pair[0].end).next(&mut refuse).unwrap().as_ref(), Some(&pair[1]), "{compression:?}");
+        }
     }
 }

@@ -100,6 +100,6 @@ impl Counter {
     }
 
     pub(super) fn too_large(&self) -> Error {
-        Error::DocumentTooLarge { place: None, limit: self.max_held_bytes as u64 }
+        Error::UndividedText { place: None, limit: self.max_held_bytes as u64 }
     }
 }

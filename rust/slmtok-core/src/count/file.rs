@@ -142,7 +142,7 @@ impl FileJob<'_> {
                 return Ok(Some(first..next));
             }
             if buffer.len() > self.max_held_bytes {
-                return Err(Error::DocumentTooLarge { place: None, limit: self.max_held_bytes as u64 });
+                return Err(Error::UndividedText { place: None, limit: self.max_held_bytes as u64 });
             }
             interrupt::check()?;
             // The last characters of the buffer may be incomplete.

@@ -113,8 +113,8 @@ fn text_without_sync_points_is_held_up_to_the_budget() {
             assert!(outcome.is_ok() && parts.is_ok(), "{name}: {outcome:?} {parts:?}");
         } else {
             let limit = 2 << 20;
-            assert_eq!(outcome, Err(Error::DocumentTooLarge { place: Some(path.to_owned()), limit }));
-            assert_eq!(parts, Err(Error::DocumentTooLarge { place: None, limit }));
+            assert_eq!(outcome, Err(Error::UndividedText { place: Some(path.to_owned()), limit }));
+            assert_eq!(parts, Err(Error::UndividedText { place: None, limit }));
         }
     }
 }
