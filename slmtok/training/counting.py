@@ -90,12 +90,11 @@ def _name_memory(error: DocumentTooLarge, options: CountOptions, wanted: int, me
         error.limit = tuple(given if part == Setting("memory") else part for part in limit)
     else:
         return
-    error.fix = (
-        Setting("memory", f"{math.ceil(memory / 1e9) + 1}GB"),
-        " or more, or divide the document, with ",
-        Setting("separator"),
-        " for instance",
-    )
+    fix = error.parts["fix"]
+    # Another way than a larger limit, which is named last.
+    ways = fix[:-1] if isinstance(fix, tuple) else (fix or "",)
+    ways = tuple(part.removesuffix(", or raise ") if isinstance(part, str) else part for part in ways)
+    error.fix = (Setting("memory", f"{math.ceil(memory / 1e9) + 1}GB"), " or more, or ", *ways)
 
 
 def _count(

@@ -130,7 +130,7 @@ def test_text_that_no_place_divides_names_the_memory(slmtok, tmp_path):
     ran = slmtok("count", "a.txt", "--memory", "100MB", "-o", "out.counts")
     assert "bytes between two places where it can be divided" in ran.err
     assert "limit: a quarter of the share of --memory 100MB that a thread has" in ran.err
-    assert "fix:   --memory 2GB or more, or divide the document, with --separator for instance" in ran.err
+    assert "fix:   --memory 2GB or more, or divide it, with --separator for instance" in ran.err
     assert slmtok("count", "a.txt", "--memory", "2GB", "-o", "out.counts").code == 0
 
 
@@ -140,6 +140,6 @@ def test_a_document_too_large_for_the_memory_names_the_memory(slmtok, tmp_path):
     ran = slmtok(*count, "--memory", "100MB")
     assert ran.code == 1
     assert "limit: an eighth of --memory 100MB, for a document that is held as a whole" in ran.err
-    assert "fix:   --memory 2GB or more, or divide the document, with --separator for instance" in ran.err
+    assert "fix:   --memory 2GB or more, or divide it, with --separator for instance" in ran.err
     assert slmtok(*count, "--memory", "2GB").code == 0
     assert slmtok(*count, "--memory", "100MB", "--separator", "\n", "--force").code == 0
