@@ -703,11 +703,8 @@ def unknown_option(
             given = value if isinstance(value, list | tuple) else [value]
             shown = next((text for text in given if isinstance(text, str) and text), ".")
         if ours == "report":
-            first = value[0] if isinstance(value, list | tuple) and value else value
-            own = getattr(first, "__name__", "")
-            shown = own if own.isidentifier() else "print"
-            arguments = "(stage, done, total, text)"
-            fix += f", which is called as {own}{arguments}" if shown == own else f", or another function of {arguments}"
+            shown, called = _reporting_function(value)
+            fix += called
         elif ours == "budget" and "%" in fix and not _is_number(value):
             shown, fix = "N", f"{fix}, with one number for N"
         instead = _filled(fix, shown, option) if "%" in fix else fix.replace("CALL", _METHODS.get(call, f"run.{call}"))
@@ -739,6 +736,15 @@ def unknown_option(
         fix=instead,
         option=option,
     )
+
+
+def _reporting_function(value: object) -> tuple[str, str]:
+    """The name of the function that is given for progress, or of one that does, and how it is called."""
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    own, arguments = getattr(first, "__name__", ""), "(stage, done, total, text)"
+    if own.isidentifier():
+        return own, f", which is called as {own}{arguments}"
+    return "print", f", or another function of {arguments}"
 
 
 class NamesConstructors(type):

@@ -258,7 +258,7 @@ def test_out_of_memory_on_one_rank_ends_the_run_with_a_micro_batch_to_try(data, 
     settings = ten_steps(data)
     train(settings, output=tmp_path / "one")
     text = failure(2, [job(settings, tmp_path / "many", short=6)], tmp_path, commands)
-    assert "out of memory on rank 1 with a micro-batch of 4" in text and "--micro-batch 2" in text
+    assert "out of memory on rank 1 with a micro-batch of 4" in text and "settings={'run.micro_batch': 2}" in text
     assert train({**settings, "run.micro_batch": 2}, output=tmp_path / "many").resumed_from == 4
     assert_same_curve(tmp_path / "many", tmp_path / "one")
 

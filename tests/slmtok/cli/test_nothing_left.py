@@ -384,7 +384,7 @@ PYTHON = {
     "slmtok.load('cl100k')": "fix:   the public encoding cl100k_base",
     "tok.stream().push([300, 301])": r"fix:   one id a call: \[stream.push\(each\) for each in \[300, 301\]\]",
     "tok.decode(['a'])": r"fix:   tok.encode\(text\) gives ids",
-    "slmtok.compat.as_tiktoken(tok).encode(['a'])": r"fix:   encode_batch\(texts\)",
+    "slmtok.compat.as_tiktoken(tok).encode(['a'])": r"fix:   \[tok.encode\(text\) for text in texts\]",
     "slmtok.train(iter([]), vocab_size=280)": "an iterator that was used up gives none",
     "tok.save('')": "the name of the output is empty",
 }
