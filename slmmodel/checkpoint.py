@@ -179,7 +179,7 @@ class RunFolder:
         shown = repr(name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "…")
         fact, where, limit = f"{shown} is not a run folder", f"it has no {self._lost_file()}", None
         folder, found = folder_of(self.path), self.enclosing
-        near, trained = known_runs(folder), "slm train DATA -o RUN"
+        near, trained = known_runs(folder) or (None if fix else known_runs(Path())), "slm train DATA -o RUN"
         if is_address(name):
             fact, where, limit = f"{shown} is an address, and only folders are read", "", near
             fix = "if it is a run, fetch it first, and name the copy"

@@ -185,7 +185,8 @@ def _of_module(name: str, place: str, run: Run, owner: object) -> str:
         further = f"; slm resume {shlex.quote(os.fspath(run.path))} in a shell trains it further" * (name == "train")
         return f"leave it out: a loaded run is in evaluation mode{measure}{further}"
     if name in ("to", "cpu", "cuda"):
-        load, device = "slmmodel.load" if run is owner else "slmmodel.app.load", "cpu" if name == "cpu" else "cuda"
+        load = "slmmodel.load" if run is owner else "slmmodel.app.load"
+        device = "cuda" if name == "cuda" or (name == "to" and torch.cuda.is_available()) else "cpu"
         return f"{load}({os.fspath(run.path)!r}, device={device!r})" + ", or another device" * (name == "to")
     return f"write .{place.partition('.')[2]}.{name} in place of .{name}"
 

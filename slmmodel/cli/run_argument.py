@@ -40,7 +40,8 @@ from slmtok.cli.errors import RUN_IS, usage_error
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError, SlmtokError
-from slmtok.file_kinds import NAMES, data_in, has_manifest, is_run, kind_of_file
+from slmtok.file_content import content_of
+from slmtok.file_kinds import NAMES, UNKNOWN, data_in, has_manifest, is_run, kind_of_file, read_head
 from slmtok.files import free_name
 
 
@@ -132,14 +133,24 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     run = run or run_above(path)
     # A run in another place makes it a wrong command line, not a run that is missing.
     option = "run" if os.path.exists(path) and run_among(words) else None  # noqa: PTH110
-    what = NAMES.get(kind_of_file(path))
-    error = given.not_a_run(path, what=what, fix=_meant(path, run, tokenizer, ctx), option=option)
+    what, foreign = NAMES.get(kind_of_file(path)), _foreign_weights(path)
+    # What no command reads stands for no run in particular.
+    fix = None if foreign else _meant(path, run, tokenizer, ctx)
+    error = given.not_a_run(path, what=what or foreign, fix=fix, option=option)
     if tokenizer and not os.path.exists(path):  # noqa: PTH110
         error.fact = f"RUN is missing: {tokenizer!r} is a tokenizer, and there is {error.fact}"
     if (name := tokenizer or path) and not os.path.exists(name) and nearest_in_size(name):  # noqa: PTH110
         # The name of a model elsewhere, such as gpt2.
         error.limit = "; ".join(filter(None, [RUN_IS, error.limit]))
     raise error
+
+
+def _foreign_weights(path: str) -> str | None:
+    """What a file is that torch or another program wrote; None for text and for files of slmtok and slmmodel."""
+    if not os.path.isfile(path) or kind_of_file(path) != UNKNOWN:  # noqa: PTH113
+        return None
+    content = content_of(read_head(path))
+    return None if content is None else content.name
 
 
 def _runs_behind_names(words: Sequence[str]) -> dict[str, str]:

@@ -266,7 +266,9 @@ def _assigned(command: str) -> Habit:
         if in_two or words != [*arguments]:
             return in_two or shlex.join(["slm", command, *words])
         if command != "train":
-            return ""
+            if not value or not has_manifest(value) or "--data" in arguments:
+                return ""
+            return shlex.join(["slm", command, *(word for word in arguments if word != value), "--data", value])
         if value in PRESETS and "--preset" not in arguments:
             return f"--preset {value}"
         named = with_output(arguments)
