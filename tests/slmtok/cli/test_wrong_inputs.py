@@ -693,3 +693,19 @@ def test_an_empty_split_is_mended_by_the_note(slmtok, tmp_path):
     for corpus, ways in (("one.jsonl", ""), ("a.txt", " or --separator STRING --force")):
         err = slmtok("pack", corpus, "-t", "tok.json", "--val", "hash:0.0001%", "-o", f"{corpus}-packed").err
         assert f"-packed has no val documents; --val tail:10% --force{ways} makes some\n" in err
+
+
+def test_the_folder_of_a_file_of_a_layout_has_its_tokenizer(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "other.json").code == 0
+    line = ["pack", "a.txt", "-t", "tok.json", "-o", "nano", "--output-format", "nanogpt", "--val", "none"]
+    assert slmtok(*line).code == 0
+    for data in ("nano", "nano/train.bin"):
+        ran = slmtok("decode", data, "-t", "other.json")
+        assert ran.code == 2
+        assert "fix:   leave --tokenizer out: the folder contains the right one\n" in ran.err
+        assert slmtok("decode", data).code == 0
+    (tmp_path / "nano/tok.json").unlink()
+    ran = slmtok("decode", "nano/train.bin", "-t", "other.json")
+    assert ran.code == 2 and "the tokenizer in the folder was lost\n" in ran.err
