@@ -709,3 +709,20 @@ def test_the_folder_of_a_file_of_a_layout_has_its_tokenizer(slmtok, tmp_path):
     (tmp_path / "nano/tok.json").unlink()
     ran = slmtok("decode", "nano/train.bin", "-t", "other.json")
     assert ran.code == 2 and "the tokenizer in the folder was lost\n" in ran.err
+
+
+def test_packed_data_of_another_layout_are_no_other_files(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    line = ["pack", "a.txt", "-t", "tok.json", "--val", "none", "-o"]
+    for name in ("nanogpt", "slm"):
+        assert slmtok(*line, name, "--output-format", name).code == 0
+    for name, other in (("nanogpt", "slm"), ("nanogpt", "npy"), ("slm", "nanogpt")):
+        ran = slmtok(*line, name, "--output-format", other)
+        assert ran.code == 1
+        assert f"error: output {name!r} already holds packed data\n" in ran.err
+        assert f"limit: packed with --output-format {name}, now --output-format {other}\n" in ran.err
+        fix = f"fix:   --force to replace it, with --output-format {name} as before, or name another --output\n"
+        assert fix in ran.err
+    assert slmtok(*line, "slm", "--output-format", "slm", "--force").code == 0
+    assert slmtok(*line, "nanogpt", "--force").code == 0
