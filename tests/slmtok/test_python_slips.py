@@ -506,3 +506,22 @@ def test_an_end_of_a_text_is_true_or_false_in_each_call(value: Any) -> None:
         for end in ("bos", "eos"):
             with pytest.raises(errors.WrongType, match=f"^{end} is True or False, not "):
                 call("the cat", **{end: value})
+
+
+def test_ids_of_a_file_that_are_read_as_wider_numbers(tok, tmp_path) -> None:
+    """The tokenizer made them: the type is wrong."""
+    ids = tok.encode("".join(STORIES[:4]))[:40]
+    ids.tofile(tmp_path / "ids.bin")
+    for dtype in (np.int32, np.uint32, np.int64, np.uint64):
+        wide = np.fromfile(tmp_path / "ids.bin", dtype=dtype)
+        for decode in (tok.decode, tok.decode_bytes, lambda row: tok.decode_batch([row])):
+            with pytest.raises(errors.UnknownId) as caught:
+                decode(wide)
+            assert caught.value.fix and caught.value.fix.endswith(": ids = np.fromfile(path, dtype=np.uint16)")
+    read: dict[str, Any] = {"np": np, "path": tmp_path / "ids.bin"}
+    exec(caught.value.fix.rpartition(": ")[2], read)
+    assert read["ids"].tolist() == ids.tolist()
+    for wrong in ([5, 100_000], [5, 1 << 40], [1 << 40]):
+        with pytest.raises(errors.UnknownId) as caught:
+            tok.decode(np.array(wrong))
+        assert caught.value.fix == "decode with the tokenizer that made the ids"
