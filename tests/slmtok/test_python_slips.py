@@ -525,3 +525,17 @@ def test_ids_of_a_file_that_are_read_as_wider_numbers(tok, tmp_path) -> None:
         with pytest.raises(errors.UnknownId) as caught:
             tok.decode(np.array(wrong))
         assert caught.value.fix == "decode with the tokenizer that made the ids"
+
+
+def test_an_allowed_special_of_another_tokenizer(tok) -> None:
+    """The option alone would leave it text."""
+    for allowed in ("all", {"<|endoftext|>"}):
+        for name in ("encode", "encode_list"):
+            with pytest.raises(errors.UnknownOption) as caught:
+                getattr(tok, name)("a<|endoftext|>b", bos=True, allowed_special=allowed)
+            ids = eval(str(caught.value.fix), {"tok": tok})
+            assert [*ids] == [tok.specials.bos, *tok.encode("a"), tok.specials.eos, *tok.encode("b")]
+    for text in ("a</s>b", "ab"):
+        with pytest.raises(errors.UnknownOption) as caught:
+            tok.encode(text, allowed_special="all")
+        assert caught.value.fix == "allow_special='all'"
