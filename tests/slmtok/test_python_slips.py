@@ -539,3 +539,21 @@ def test_an_allowed_special_of_another_tokenizer(tok) -> None:
         with pytest.raises(errors.UnknownOption) as caught:
             tok.encode(text, allowed_special="all")
         assert caught.value.fix == "allow_special='all'"
+
+
+def test_padding_with_the_spelling_of_another_role(tok) -> None:
+    """A call that gives both one spelling would fail as well."""
+    alias = "'</s>' is the spelling of eos; as_hf(tok, pad='eos') or ragged.pad(tok.specials['eos']) pads with it"
+    for owner, name in ((tok, "pad_token"), (tok.specials, "pad")):
+        with pytest.raises(AttributeError) as caught:
+            setattr(owner, name, "</s>")
+        assert str(caught.value).endswith(f"immutable; {alias}")
+    with pytest.raises(errors.InvalidSpecials) as refused:
+        tok.with_special("pad", "</s>")
+    assert refused.value.fix == f"{alias}; to change both: tok = tok.with_special('eos', '<|eos|>') first"
+    assert as_hf(tok, pad="eos").pad_token == "</s>"
+    assert tok.encode_batch(["a", "a a b"]).pad(tok.specials["eos"]).ndim == 2
+    with pytest.raises(AttributeError, match=r"'</s>' is the spelling of eos; tok.specials\['eos'\] is its id"):
+        tok.cls_token = "</s>"
+    with pytest.raises(AttributeError, match=r"tok = tok.with_special\('pad', '<pad>'\) makes another one"):
+        tok.pad_token = "<pad>"
