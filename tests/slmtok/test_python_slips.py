@@ -557,3 +557,20 @@ def test_padding_with_the_spelling_of_another_role(tok) -> None:
         tok.cls_token = "</s>"
     with pytest.raises(AttributeError, match=r"tok = tok.with_special\('pad', '<pad>'\) makes another one"):
         tok.pad_token = "<pad>"
+
+
+def test_an_output_in_a_folder_that_does_not_exist(tok, tmp_path, monkeypatch) -> None:
+    """The fix makes the folder whether or not a file in it is named."""
+    monkeypatch.chdir(tmp_path)
+    made = "import pathlib; pathlib.Path('saved').mkdir(parents=True)"
+    with pytest.raises(errors.OptionError, match=r"^output 'saved/' names a folder") as caught:
+        tok.save("saved/")
+    assert caught.value.fix == f"{made}; then name a file in it"
+    with pytest.raises(errors.MissingInput, match=r"^no folder 'saved' for the output 'tok\.json'") as missing:
+        tok.save("saved/tok.json")
+    assert missing.value.fix == made
+    exec(made)
+    tok.save("saved/tok.json")
+    with pytest.raises(errors.OptionError) as caught:
+        tok.save("saved/tok.json/", force=True)
+    assert caught.value.fix == "leave the slash out"

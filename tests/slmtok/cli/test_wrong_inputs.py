@@ -25,6 +25,16 @@ CASES = {
     "slice packed --vocab 275 -o packed/tok.json --force": (2, "output 'packed/tok.json' is also the input"),
     "set-special packed user=U -o packed/vocab.json --force": (2, "output 'packed/vocab.json' is also the input"),
     "audit tok.json --on a.txt -o sub/": (2, "output 'sub/' names a folder"),
+    "encode a.txt -t tok.json -o sub/": (2, "fix:   mkdir -p sub; then name a file in it\n"),
+    "set-special tok.json user=U -o sub/": (
+        2,
+        "fix:   mkdir -p sub/ && slmtok set-special tok.json user=U -o sub/chat.json\n",
+    ),
+    "slice tok.json --vocab 275 -o sub/": (
+        2,
+        "fix:   mkdir -p sub/ && slmtok slice tok.json --vocab 275 -o sub/small.json\n",
+    ),
+    "set-special tok.json user=U -o a.txt/": (2, "fix:   leave the slash out\n"),
     "audit a.txt --on tok.json -o c.json": (2, "fix:   slmtok audit tok.json --on a.txt -o c.json"),
     "audit tok.json --on a.txt --metadata tok.json -o c.json": (2, "error: --metadata tok.json is a tokenizer file"),
     "audit tok.json --on empty.txt -o c.json": (1, "the corpus is empty: empty.txt has no byte of text"),
