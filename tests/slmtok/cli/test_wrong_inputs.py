@@ -25,6 +25,7 @@ CASES = {
     "slice packed --vocab 275 -o packed/tok.json --force": (2, "output 'packed/tok.json' is also the input"),
     "set-special packed user=U -o packed/vocab.json --force": (2, "output 'packed/vocab.json' is also the input"),
     "audit tok.json --on a.txt -o sub/": (2, "output 'sub/' names a folder"),
+    "train a.txt --vocab 275 --save-counts - -o x": (2, "--save-counts - is stdout, and this output needs a name\n"),
     "encode a.txt -t tok.json -o sub/": (2, "fix:   mkdir -p sub; then name a file in it\n"),
     "set-special tok.json user=U -o sub/": (
         2,
