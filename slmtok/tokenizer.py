@@ -120,7 +120,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         role, _, rest = name.partition("_token")
         call = "its methods return new ones"
         if rest == "" and role != name and isinstance(value, str):
-            call = self.specials.assignment_meant(role, value)
+            call = specials.assignment_meant(self.specials, role, value)
         if name in ("n_vocab", "vocab_size") and isinstance(value, int):
             larger = f"slmtok.extend(tok, slmtok.count(corpus), vocab_size={value}).tokenizer"
             made = f"slmtok.slice(tok, {value})" if value <= self.n_vocab else larger
