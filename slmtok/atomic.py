@@ -15,7 +15,6 @@ import json
 import os
 import platform
 import re
-import shlex
 import stat
 import sys
 import time
@@ -27,7 +26,7 @@ from pathlib import Path
 from slmtok.checks import NO_PATH, check_output_name, path_meant, refuse_home
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
 from slmtok.interrupts import at_exit
-from slmtok.shell_commands import ShellCommand
+from slmtok.shell_commands import makes_folder
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -273,7 +272,11 @@ def output_path(target: object) -> Path:
     if not path.name:
         raise OutputExists(f"output {str(path)!r} is a folder", fix="name a file in it", path=str(path))
     if os.fspath(target) != os.fspath(path) and os.fspath(target).endswith(_SEPARATORS) and not path.is_dir():
-        raise OptionError(f"output {os.fspath(target)!r} names a folder", fix="name a file in it", option="output")
+        raise OptionError(
+            f"output {os.fspath(target)!r} names a folder",
+            fix="leave the slash out" if path.exists() else (makes_folder(str(path)), "; then name a file in it"),
+            option="output",
+        )
     try:
         path.exists()
     except OSError as error:
@@ -299,9 +302,7 @@ def _check_target(path: Path, *, force: bool, option: str) -> None:
         raise OutputExists(f"output {name!r} exists", fix=fix, path=name)
     if not path.parent.is_dir():
         fact = f"no folder {str(path.parent)!r} for the output {path.name!r}"
-        folder = str(path.parent)
-        in_python = f"import pathlib; pathlib.Path({folder!r}).mkdir(parents=True)"
-        raise MissingInput(fact, fix=ShellCommand(f"mkdir -p {shlex.quote(folder)}", in_python), path=folder)
+        raise MissingInput(fact, fix=makes_folder(str(path.parent)), path=str(path.parent))
 
 
 def _refuse_inputs(paths: list[Path], inputs: Iterable[_Path], option: str) -> None:

@@ -199,6 +199,9 @@ def missing_input(path: str | os.PathLike[str], *, is_corpus: bool = False) -> M
     folder = Path(path).parent
     if not str(path):
         return MissingInput("the name of a file is empty", fix="name a file", path="")
+    if str(path) == "-":
+        fact = "'-' stands for stdin, which is not read here"
+        return MissingInput(fact, fix="write it to a file, and name that", path="-")
     if Path(path).is_symlink() and not Path(path).exists():
         target = os.readlink(path)  # noqa: PTH115  (as it is written)
         fact = f"{str(path)!r} is a link to {target!r}, which does not exist"

@@ -363,6 +363,23 @@ def _fix_of(id: object, n_vocab: object, document: object = None) -> str:
     return masked if id < 0 else UNKNOWN_ID_FIX
 
 
+def _dtype_meant(row: object, n_vocab: int) -> str | None:
+    """The fix for ids that were read from a file as wider numbers, each of which holds several ids; None for others."""
+    import numpy as np
+
+    narrow = np.dtype("<u2" if n_vocab <= 1 << 16 else "<u4")
+    if not isinstance(row, np.ndarray) or row.dtype.kind not in "iu" or row.dtype.itemsize <= narrow.itemsize:
+        return None
+    held = np.ascontiguousarray(row).view(narrow)
+    # A wide id has zeros beside it.
+    if row.max() < _NO_VOCABULARY or held.max() >= n_vocab or np.count_nonzero(held) <= len(row):
+        return None
+    read = f"ids = np.fromfile(path, dtype=np.{narrow.name})"
+    return f"the numbers hold several ids of {narrow.itemsize} bytes each; for those of a file: {read}"
+
+
+_NO_VOCABULARY = 1_000_000
+"""More ids than any vocabulary has."""
 UNKNOWN_ID_FIX = "decode with the tokenizer that made the ids"
 _HOLE = ", and this one is a hole"
 
@@ -429,7 +446,9 @@ def decode_row(encoder: Encoder, row: Any, document: int | None = None, call: st
         if isinstance(position, int):
             error.fields["position"] = position = position + len(decoded) * _CONVERTED_IDS
             error.where = _where(position, document)
-        raise (complete_error(error) if document is None else in_document(error, document)) from None
+        complete_error(error) if document is None else in_document(error, document)
+        error.fix = _dtype_meant(row, encoder.n_vocab) or error.fix
+        raise error from None
     except (OverflowError, TypeError):
         pass  # not within it, where an error would be shown below this one
     return encoder.decode_bytes(check_ids(row, encoder.n_vocab, document, call))

@@ -13,3 +13,12 @@ class ShellCommand(str):
         made = super().__new__(cls, command)
         made.in_python = in_python
         return made
+
+
+def makes_folder(folder: str) -> ShellCommand:
+    """The command that makes a folder, and those above it."""
+    # `slmtok.errors` is imported at the start of every command, and shlex takes time.
+    import shlex
+
+    in_python = f"import pathlib; pathlib.Path({folder!r}).mkdir(parents=True)"
+    return ShellCommand(f"mkdir -p {shlex.quote(folder)}", in_python)

@@ -159,10 +159,11 @@ class Specials(Mapping[str, int]):
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in self.__slots__:
-            spelled = value if isinstance(value, str) else f"<|{name}|>"
-            call = f"tok = tok.with_special({name!r}, {spelled!r})"
-            fixed = "" if isinstance(value, str) else ", and the ids of roles never change"
-            raise AttributeError(f"specials are immutable{fixed}; {call} makes a tokenizer with this spelling")
+            if isinstance(value, str):
+                raise AttributeError(f"specials are immutable; {assignment_meant(self, name, value)}")
+            call = f"tok = tok.with_special({name!r}, '<|{name}|>')"
+            fact = "specials are immutable, and the ids of roles never change"
+            raise AttributeError(f"{fact}; {call} makes a tokenizer with this spelling")
         super().__setattr__(name, value)
 
     def __contains__(self, role: object) -> bool:
@@ -279,6 +280,8 @@ class Specials(Mapping[str, int]):
                 is_first = role in sound and calls[0][0] in self and calls[0][0] != role
                 call = f"tok.with_special({calls[0][0]!r}, {calls[0][1]!r})"
                 error.fix = f"tok = {call} first" if is_first else call
+                if role == "pad" and (alias := _alias_meant(self, role, text)):
+                    error.fix = f"{alias}; to change both: {error.fix}"
             raise
 
     @property
@@ -627,6 +630,24 @@ _SPELLING = re.compile(r"<\|\w{1,64}\|>", re.ASCII)
 """What most tokenizers spell specials like."""
 _MAX_SEARCHED = 1 << 16
 """Characters, or bytes, of a text that are searched for the spelling of an allowed role."""
+
+
+def assignment_meant(specials: Specials, role: str, text: str) -> str:
+    """The call for an assignment of a spelling to a role, which Hugging Face has."""
+    return _alias_meant(specials, role, text) or f"tok = tok.with_special({role!r}, {text!r}) makes another one"
+
+
+def _alias_meant(specials: Specials, role: str, text: str) -> str | None:
+    """What stands for a role that is to share the spelling of another one; None for a spelling of its own."""
+    other = next((token.role for token in specials.tokens if token.role and token.text == text), role)
+    if other == role:
+        return None
+    if role == "pad":
+        return (
+            f"{text!r} is the spelling of {other}; as_hf(tok, pad={other!r}) or "
+            f"ragged.pad(tok.specials[{other!r}]) pads with it"
+        )
+    return f"{text!r} is the spelling of {other}; tok.specials[{other!r}] is its id"
 
 
 def foreign_spelling(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
@@ -120,7 +120,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         role, _, rest = name.partition("_token")
         call = "its methods return new ones"
         if rest == "" and role != name and isinstance(value, str):
-            call = f"tok = tok.with_special({role!r}, {value!r}) makes another one"
+            call = specials.assignment_meant(self.specials, role, value)
         if name in ("n_vocab", "vocab_size") and isinstance(value, int):
             larger = f"slmtok.extend(tok, slmtok.count(corpus), vocab_size={value}).tokenizer"
             made = f"slmtok.slice(tok, {value})" if value <= self.n_vocab else larger
@@ -405,7 +405,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         """
         if more or unknown:
             named = {"bos": bos, "eos": eos, "allow_special": allow_special, "dtype": dtype}
-            raise _wrong_call(self.encode, (x, *more), {**named, "return_tensors": return_tensors}, unknown)
+            raise _wrong_call(self, "encode", (x, *more), {**named, "return_tensors": return_tensors}, unknown)
         if dtype is not None or return_tensors is not None:
             ids = self.encode(x, bos=bos, eos=eos, allow_special=allow_special)
             from slmtok.tensors import convert
@@ -437,7 +437,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         """As `encode`, as a Python list of int."""
         if more or unknown:
             named = {"bos": bos, "eos": eos, "allow_special": allow_special}
-            raise _wrong_call(self.encode_list, (x, *more), named, unknown)
+            raise _wrong_call(self, "encode_list", (x, *more), named, unknown)
         if bos is not False or eos is not False or allow_special:
             ids: list[int] = self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
             return ids
@@ -581,9 +581,9 @@ class Tokenizer(metaclass=_NamesConstructors):
         Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position, `UnknownOption`.
         """
         if more:
-            raise _wrong_call(self.decode, (ids, errors, *more), {"skip_special": skip_special}, unknown)
+            raise _wrong_call(self, "decode", (ids, errors, *more), {"skip_special": skip_special}, unknown)
         if unknown:
-            raise _wrong_call(self.decode, (ids,), {"errors": errors, "skip_special": skip_special}, unknown)
+            raise _wrong_call(self, "decode", (ids,), {"errors": errors, "skip_special": skip_special}, unknown)
         _check_handler(errors, ids, "tok.decode({}, skip_special={})", skip_special=skip_special)
         specials = self.specials if skip_special else None
         return id_arrays.decode_ids(self._encoder, ids, specials).decode("utf-8", errors)
@@ -611,12 +611,22 @@ class Tokenizer(metaclass=_NamesConstructors):
 
 
 def _wrong_call(
-    method: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], unknown: Mapping[str, Any]
+    tok: Tokenizer, name: str, args: Sequence[Any], named: Mapping[str, Any], unknown: Mapping[str, Any]
 ) -> SlmtokError:
     """As `wrong_call`, of a method with `**unknown`; its fix keeps the options of `named` that are not the defaults."""
+    method = getattr(tok, name)
     parameters = signature(method).parameters
     given = {name: value for name, value in named.items() if value is not parameters[name].default}
-    return wrong_call(method, args, {**given, **unknown})
+    error = wrong_call(method, args, {**given, **unknown})
+    if [*unknown] == ["allowed_special"] and len(args) == 1 and isinstance(args[0], (str, bytes)):
+        allow = unknown["allowed_special"]
+        spelling, role = specials.foreign_spelling(args[0], tok.specials) or ("", None)
+        if role and isinstance(allow, (str, set, frozenset, list, tuple)) and (allow == "all" or spelling in allow):
+            # The option alone would leave the spelling of a special token that this tokenizer lacks text.
+            function = f"tok.with_special({role!r}, {spelling!r}).{name}"
+            text = Expression(argument_text(args[0], "text"))
+            error.fix = call_text(function, [text], {**given, "allow_special": allow})
+    return error
 
 
 def _check_handler(errors: str | bool, ids: object, call: str, **options: object) -> None:

@@ -60,7 +60,9 @@ def check_folder(folder: Path, *, force: bool) -> None:
         )
     if not folder.parent.is_dir():
         fact = f"no folder {str(folder.parent)!r} for the output {folder.name!r}"
-        raise MissingInput(fact, fix=f"mkdir -p {shlex.quote(str(folder.parent))}", path=str(folder.parent))
+        made = f"import pathlib; pathlib.Path({str(folder.parent)!r}).mkdir(parents=True)"
+        mkdir = OfCommand(f"mkdir -p {shlex.quote(str(folder.parent))}", made)
+        raise MissingInput(fact, fix=(mkdir,), path=str(folder.parent))
 
 
 def _others(folder: Path) -> list[str]:

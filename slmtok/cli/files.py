@@ -97,10 +97,10 @@ def held_files(folder: str) -> list[str]:
         return [entry.path for entry in entries if entry.is_file()]
 
 
-def check_is_file(output: str) -> None:
+def check_is_file(output: str, flag: str = "-o", option: str = "output") -> None:
     """Raises `OptionError` for stdout where an output consists of more than one stream of bytes."""
     if output == STDIO:
-        raise OptionError("-o - is stdout, and this output needs a name", fix="-o NAME", option="output")
+        raise OptionError(f"{flag} - is stdout, and this output needs a name", fix=f"{flag} NAME", option=option)
 
 
 class Content(NamedTuple):

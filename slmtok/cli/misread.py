@@ -174,15 +174,17 @@ def refuse_placeholder(ctx: click.Context) -> None:
 
 
 def _refuse_folder_as_file(ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuses `-o models/` of a command that writes one file, whose name it knows."""
+    """Refuses `-o models/` of a command that writes one file; the fix has its default name, or that of the example."""
     output, folder = options_by_flag(ctx.command).get("--output"), value_after(OUTPUT_FLAGS, args)
-    if output is None or folder is None or output.metavar != "FILE" or not isinstance(output.default, str):
+    if output is None or folder is None or output.metavar != "FILE":
         return
+    usual = output.default if output.default != "-" else None
+    usual = usual if isinstance(usual, str) else value_after(OUTPUT_FLAGS, example_words(ctx.command))
     is_there = os.path.isdir(folder)  # noqa: PTH112
-    is_meant = folder.endswith("/") and not os.path.lexists(folder)
-    if output.default == "-" or not Path(folder).name or not (is_there or is_meant):
+    is_meant = folder.endswith("/") and not os.path.lexists(folder.rstrip("/"))
+    if usual is None or not Path(folder).name or not (is_there or is_meant):
         return
-    file = str(Path(folder) / output.default)
+    file = str(Path(folder) / usual)
     name = free_name(file) if is_there else file
     made = "" if is_there else f"mkdir -p {shlex.quote(folder)} && "
     mended = [name if flag in OUTPUT_FLAGS and word == folder else word for flag, word in pairwise(["", *args])]

@@ -236,7 +236,7 @@ def read_documents(path: str, data: Data, docs: str | None, split: str | None, t
     from slmtok.shards import Shards
 
     if data.fingerprint not in (None, tokenizer.fingerprint):
-        is_there = Path(path, TOKENIZER_FILES[0]).exists()
+        is_there = data.tokenizer is not None and data.tokenizer.exists()
         raise OptionError(
             f"{path} was packed with another tokenizer: {(data.fingerprint or '')[:8]}…, "
             f"not {tokenizer.fingerprint[:8]}…",

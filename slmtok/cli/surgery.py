@@ -28,6 +28,7 @@ from slmtok.cli.arguments import (
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import (
     JSON,
+    STDIO,
     VOCAB_PLACEHOLDER,
     add_notes,
     are_counts,
@@ -54,11 +55,11 @@ from slmtok.cli.options import (
     set_outputs,
     tokenizer_argument,
 )
-from slmtok.cli.output import Outcome, Row, print_rows
+from slmtok.cli.output import Outcome, Row, note_terminal, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings
 from slmtok.errors import CorruptFile, InvalidSpecials, InvalidTokens, MissingInput, OptionError, SlmtokError
-from slmtok.files import free_name, read_limited
+from slmtok.files import MAX_FILE_BYTES, free_name, read_at_most, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, escape, parse_special
@@ -401,7 +402,11 @@ def _kept(value: str | None, arguments: Sequence[str]) -> str:
                  "--min-count": _of_min_count, **dict.fromkeys(_SIZE_FLAGS, _kept),
                  **_then_named("prune"), **_in_place("prune", "small.json")})  # fmt: skip
 @tokenizer_argument()
-@option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
+@option(
+    "--ids",
+    metavar="FILE",
+    help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'; - is stdin.",
+)
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,
         help="Remove tokens that do not occur in this text. Repeat for several.")  # fmt: skip
 @option(
@@ -446,7 +451,9 @@ def prune(
         except OptionError as error:
             raise _of_list(error, ids, listed) from None
         if _is_encoded(listed):
-            add_notes([f"{ids} {_ENCODED}: --ids removes what it lists, and --unused-on TEXT keeps what a text uses"])
+            add_notes(
+                [f"{_name(ids)} {_ENCODED}: --ids removes what it lists, and --unused-on TEXT keeps what a text uses"]
+            )
     else:
         with Progress() as progress:
             outputs = [output, output + ID_MAP_SUFFIX]
@@ -473,11 +480,11 @@ def _is_encoded(ids: Sequence[int]) -> bool:
 
 def _of_list(error: OptionError, path: str, ids: Sequence[int]) -> OptionError:
     """The error for ids of the file `path` that cannot be pruned; for those of a text, the option that takes it."""
-    error.where = path
+    error.where = _name(path)
     if _is_encoded(ids):
         words = without_options(arguments_of_command(), ("--ids",))
         line = shlex.join(["slmtok", "prune", *words, "--unused-on", "TEXT"])
-        error.where = f"{path}, which {_ENCODED}"
+        error.where = f"{_name(path)}, which {_ENCODED}"
         error.fix = (
             f"{line} removes what the text that was encoded does not use; "
             f"for a list of ids to remove, {error.fix}: --ids removes what it lists"
@@ -530,6 +537,25 @@ def _of_exposure(path: str, data: str, split: str, times: str, below: str) -> st
     return f"{shlex.join(['slmtok', 'exposure', data, *given, '-o', name])} && {_with_ids(name, path)}"
 
 
+def _name(path: str) -> str:
+    return "stdin" if path == STDIO else path
+
+
+def _read_list(path: str) -> bytes:
+    """The bytes of a list of ids, also of one on stdin. Raises as `read_limited`."""
+    if path != STDIO:
+        return read_limited(path, "list of ids")
+    from slmtok.corpus.streams import stdin
+
+    note_terminal()
+    limit = MAX_FILE_BYTES["list of ids"]
+    data = read_at_most(stdin(), limit + 1)
+    if len(data) > limit:
+        fix = "write it to a file, and name that, if it has an end"
+        raise CorruptFile("stdin is too large for a list of ids", where="--ids", limit=f"{limit:,} bytes", fix=fix)
+    return data
+
+
 def read_id_list(path: str, fingerprint: str) -> list[int]:
     """The ids in a file, of the tokenizer with this fingerprint.
 
@@ -551,7 +577,7 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
         name = free_name("rare.json")
         fix = f"slmtok exposure {shlex.quote(path)} -o {name} lists the ids that it hardly has, then --ids {name}"
         raise MissingInput(f"{path!r} is packed data, not a list of ids", where="--ids", fix=fix, path=path)
-    text = read_limited(path, "list of ids").decode("utf-8", "replace")
+    text = _read_list(path).decode("utf-8", "replace")
     try:
         content = _content_of_ids(text)
         found = content["ids"] if isinstance(content, dict) else content
@@ -567,12 +593,12 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
         fix = f"name a file with one id a line; slmtok vocab {shlex.quote(tokenizer)} lists the ids"
         if table := _EXPOSURE.match(text):
             fix = _of_exposure(path, *table.groups())
-        elif _TABLE.fullmatch(text):
+        elif path != STDIO and _TABLE.fullmatch(text):
             name = free_name("prune-ids.txt")
             leading = f"grep -oE '^ *[0-9]+' {shlex.quote(path)} > {name} && {_with_ids(name, path)}"
             fix = f"where the first number of each line is the id to remove: {leading}"
         raise CorruptFile(
-            f"{path} is not a list of ids",
+            f"{_name(path)} is not a list of ids",
             where=f"--ids{'' if text.lstrip().startswith(('[', '{')) else wrong}",
             limit="one id a line, a JSON list, or an object with a list under 'ids'",
             fix=fix,
@@ -581,7 +607,7 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
     recorded = content.get("fingerprint", fingerprint) if isinstance(content, dict) else fingerprint
     if recorded != fingerprint:
         raise OptionError(
-            f"the ids of {path} are those of another tokenizer",
+            f"the ids of {_name(path)} are those of another tokenizer",
             where="--ids",
             limit=f"fingerprints {str(recorded)[:16]}… and {fingerprint[:16]}…",
             fix="name the tokenizer of these ids, or make the list again: slmtok exposure DATA -o FILE",

@@ -37,6 +37,7 @@ from slmtok.cli.files import (
     STDIO,
     are_counts,
     check_content,
+    check_is_file,
     check_output,
     corpus_files,
     dry_run_outcome,
@@ -242,6 +243,7 @@ class TrainJob:
             check_recorded_names([*files, *self.outputs])
         inputs, force = [*files, *input_files()], self.force or self.dry_run
         if self.save_counts is not None:
+            check_is_file(self.save_counts, "--save-counts", "save_counts")
             made = [path for path in (*self.outputs, *self.locks) if path != STDIO]
             if Path(self.save_counts).absolute() in [Path(path).absolute() for path in made]:
                 fact, fix = f"--save-counts {self.save_counts} is also the output", "name another --save-counts"

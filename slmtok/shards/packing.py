@@ -31,7 +31,7 @@ from slmtok.indexing import explains_indexing
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.path_arguments import folder_meant, free_name
 from slmtok.shards import folder
-from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
+from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, read_manifest, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validation
 from slmtok.shards.notes import warn_of_packed
 from slmtok.shards.plan import refuse_pipes
@@ -289,19 +289,32 @@ def _claim(out: Path, layout: Layout, tokenizer: Tokenizer, *, force: bool) -> N
         folder.refuse_files(out)
     if force:
         _remove_layout(out)
+    elif not (out / WORK_FOLDER).exists():
+        _refuse_complete(out, layout, tokenizer)
     if layout.files is not None:
-        _begin(out, tokenizer, force=force)
+        _begin(out, force=force)
 
 
-def _begin(out: Path, tokenizer: Tokenizer, *, force: bool) -> None:
+def _refuse_complete(out: Path, layout: Layout, tokenizer: Tokenizer) -> None:
+    """Raises `OutputExists` for complete packed data, except for shards where shards are asked for: their plan tells
+    whether this run made them."""
+    packed: dict[str, Any] = {}
+    with suppress(SlmtokError):
+        packed = read_meta(out) or ({**read_manifest(out), "layout": "slm"} if (out / MANIFEST).is_file() else packed)
+    found = packed.get("layout", layout.name)
+    vocabulary = vocabulary_metadata(tokenizer)
+    if found != layout.name:
+        there = Setting("output_format", found)
+        difference = ("packed with ", there, ", now ", Setting("output_format", layout.name))
+        raise folder.finished(out, packed, vocabulary, difference, (", with ", there, " as before"))
+    if layout.files is not None and (out / META).exists():
+        raise folder.finished(out, packed, vocabulary)
+
+
+def _begin(out: Path, *, force: bool) -> None:
     """Makes the folder of another layout. Raises `OutputExists` for files that this run has not written."""
     work = out / WORK_FOLDER
     if not force and not work.exists():
-        if (out / META).exists():
-            packed: dict[str, Any] = {}
-            with suppress(SlmtokError):
-                packed = read_meta(out) or {}
-            raise folder.finished(out, packed, vocabulary_metadata(tokenizer))
         folder.refuse_files(out)
     folder.make(out)
     folder.make_inner(work)

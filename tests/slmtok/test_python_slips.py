@@ -506,3 +506,71 @@ def test_an_end_of_a_text_is_true_or_false_in_each_call(value: Any) -> None:
         for end in ("bos", "eos"):
             with pytest.raises(errors.WrongType, match=f"^{end} is True or False, not "):
                 call("the cat", **{end: value})
+
+
+def test_ids_of_a_file_that_are_read_as_wider_numbers(tok, tmp_path) -> None:
+    """The tokenizer made them: the type is wrong."""
+    ids = tok.encode("".join(STORIES[:4]))[:40]
+    ids.tofile(tmp_path / "ids.bin")
+    for dtype in (np.int32, np.uint32, np.int64, np.uint64):
+        wide = np.fromfile(tmp_path / "ids.bin", dtype=dtype)
+        for decode in (tok.decode, tok.decode_bytes, lambda row: tok.decode_batch([row])):
+            with pytest.raises(errors.UnknownId) as caught:
+                decode(wide)
+            assert caught.value.fix and caught.value.fix.endswith(": ids = np.fromfile(path, dtype=np.uint16)")
+    read: dict[str, Any] = {"np": np, "path": tmp_path / "ids.bin"}
+    exec(caught.value.fix.rpartition(": ")[2], read)
+    assert read["ids"].tolist() == ids.tolist()
+    for wrong in ([5, 100_000], [5, 1 << 40], [1 << 40]):
+        with pytest.raises(errors.UnknownId) as caught:
+            tok.decode(np.array(wrong))
+        assert caught.value.fix == "decode with the tokenizer that made the ids"
+
+
+def test_an_allowed_special_of_another_tokenizer(tok) -> None:
+    """The option alone would leave it text."""
+    for allowed in ("all", {"<|endoftext|>"}):
+        for name in ("encode", "encode_list"):
+            with pytest.raises(errors.UnknownOption) as caught:
+                getattr(tok, name)("a<|endoftext|>b", bos=True, allowed_special=allowed)
+            ids = eval(str(caught.value.fix), {"tok": tok})
+            assert [*ids] == [tok.specials.bos, *tok.encode("a"), tok.specials.eos, *tok.encode("b")]
+    for text in ("a</s>b", "ab"):
+        with pytest.raises(errors.UnknownOption) as caught:
+            tok.encode(text, allowed_special="all")
+        assert caught.value.fix == "allow_special='all'"
+
+
+def test_padding_with_the_spelling_of_another_role(tok) -> None:
+    """A call that gives both one spelling would fail as well."""
+    alias = "'</s>' is the spelling of eos; as_hf(tok, pad='eos') or ragged.pad(tok.specials['eos']) pads with it"
+    for owner, name in ((tok, "pad_token"), (tok.specials, "pad")):
+        with pytest.raises(AttributeError) as caught:
+            setattr(owner, name, "</s>")
+        assert str(caught.value).endswith(f"immutable; {alias}")
+    with pytest.raises(errors.InvalidSpecials) as refused:
+        tok.with_special("pad", "</s>")
+    assert refused.value.fix == f"{alias}; to change both: tok = tok.with_special('eos', '<|eos|>') first"
+    assert as_hf(tok, pad="eos").pad_token == "</s>"
+    assert tok.encode_batch(["a", "a a b"]).pad(tok.specials["eos"]).ndim == 2
+    with pytest.raises(AttributeError, match=r"'</s>' is the spelling of eos; tok.specials\['eos'\] is its id"):
+        tok.cls_token = "</s>"
+    with pytest.raises(AttributeError, match=r"tok = tok.with_special\('pad', '<pad>'\) makes another one"):
+        tok.pad_token = "<pad>"
+
+
+def test_an_output_in_a_folder_that_does_not_exist(tok, tmp_path, monkeypatch) -> None:
+    """The fix makes the folder whether or not a file in it is named."""
+    monkeypatch.chdir(tmp_path)
+    made = "import pathlib; pathlib.Path('saved').mkdir(parents=True)"
+    with pytest.raises(errors.OptionError, match=r"^output 'saved/' names a folder") as caught:
+        tok.save("saved/")
+    assert caught.value.fix == f"{made}; then name a file in it"
+    with pytest.raises(errors.MissingInput, match=r"^no folder 'saved' for the output 'tok\.json'") as missing:
+        tok.save("saved/tok.json")
+    assert missing.value.fix == made
+    exec(made)
+    tok.save("saved/tok.json")
+    with pytest.raises(errors.OptionError) as caught:
+        tok.save("saved/tok.json/", force=True)
+    assert caught.value.fix == "leave the slash out"

@@ -75,6 +75,26 @@ def test_the_printed_table_leads_to_the_list_of_the_same_ids(slmtok, packed: Pat
     assert all(slmtok(*line.split()[1:]).code == 0 for line in fix.split(" && "))
 
 
+def test_a_list_of_ids_on_stdin(slmtok, packed: Path) -> None:
+    """As the list comes from exposure in a pipe, and the table, which is none."""
+    given = ["exposure", packed, "--epochs", "0.5", "--below", "30"]
+    prune = ["prune", packed, "--ids", "-", "-o", "small.json"]
+    table = slmtok(*given).stdout
+    ran = slmtok(*prune, stdin=table)
+    assert ran.code == 1 and "error: stdin is not a list of ids\n" in ran.err
+    assert f"-o rare.json && slmtok prune {packed} --ids rare.json -o small.json\n" in ran.err
+    ran = slmtok(*prune, stdin=b"5 x\n7 y\n")
+    assert ran.code == 1 and "fix:   name a file with one id a line;" in ran.err
+    assert slmtok(*prune, "--quiet", stdin=slmtok(*given, "-o", "-").stdout).code == 0
+    assert Path("small.json").exists()
+
+
+def test_stdin_where_a_file_is_read(slmtok, packed: Path) -> None:
+    for line in (["audit", packed, "--on", "-", "--leak", "-", "-o", "x"], ["report", packed, "--with", "-"]):
+        ran = slmtok(*line, stdin=b"")
+        assert ran.code == 1 and "error: '-' stands for stdin, which is not read here\n" in ran.err
+
+
 def test_an_id_beyond_the_vocabulary(packed: Path, tmp_path: Path, slmtok) -> None:
     shutil.copytree(packed, tmp_path / "bad")
     shard = next((tmp_path / "bad").glob("*.bin"))

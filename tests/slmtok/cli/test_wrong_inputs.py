@@ -25,6 +25,17 @@ CASES = {
     "slice packed --vocab 275 -o packed/tok.json --force": (2, "output 'packed/tok.json' is also the input"),
     "set-special packed user=U -o packed/vocab.json --force": (2, "output 'packed/vocab.json' is also the input"),
     "audit tok.json --on a.txt -o sub/": (2, "output 'sub/' names a folder"),
+    "train a.txt --vocab 275 --save-counts - -o x": (2, "--save-counts - is stdout, and this output needs a name\n"),
+    "encode a.txt -t tok.json -o sub/": (2, "fix:   mkdir -p sub; then name a file in it\n"),
+    "set-special tok.json user=U -o sub/": (
+        2,
+        "fix:   mkdir -p sub/ && slmtok set-special tok.json user=U -o sub/chat.json\n",
+    ),
+    "slice tok.json --vocab 275 -o sub/": (
+        2,
+        "fix:   mkdir -p sub/ && slmtok slice tok.json --vocab 275 -o sub/small.json\n",
+    ),
+    "set-special tok.json user=U -o a.txt/": (2, "fix:   leave the slash out\n"),
     "audit a.txt --on tok.json -o c.json": (2, "fix:   slmtok audit tok.json --on a.txt -o c.json"),
     "audit tok.json --on a.txt --metadata tok.json -o c.json": (2, "error: --metadata tok.json is a tokenizer file"),
     "audit tok.json --on empty.txt -o c.json": (1, "the corpus is empty: empty.txt has no byte of text"),
@@ -693,3 +704,36 @@ def test_an_empty_split_is_mended_by_the_note(slmtok, tmp_path):
     for corpus, ways in (("one.jsonl", ""), ("a.txt", " or --separator STRING --force")):
         err = slmtok("pack", corpus, "-t", "tok.json", "--val", "hash:0.0001%", "-o", f"{corpus}-packed").err
         assert f"-packed has no val documents; --val tail:10% --force{ways} makes some\n" in err
+
+
+def test_the_folder_of_a_file_of_a_layout_has_its_tokenizer(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "other.json").code == 0
+    line = ["pack", "a.txt", "-t", "tok.json", "-o", "nano", "--output-format", "nanogpt", "--val", "none"]
+    assert slmtok(*line).code == 0
+    for data in ("nano", "nano/train.bin"):
+        ran = slmtok("decode", data, "-t", "other.json")
+        assert ran.code == 2
+        assert "fix:   leave --tokenizer out: the folder contains the right one\n" in ran.err
+        assert slmtok("decode", data).code == 0
+    (tmp_path / "nano/tok.json").unlink()
+    ran = slmtok("decode", "nano/train.bin", "-t", "other.json")
+    assert ran.code == 2 and "the tokenizer in the folder was lost\n" in ran.err
+
+
+def test_packed_data_of_another_layout_are_no_other_files(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    line = ["pack", "a.txt", "-t", "tok.json", "--val", "none", "-o"]
+    for name in ("nanogpt", "slm"):
+        assert slmtok(*line, name, "--output-format", name).code == 0
+    for name, other in (("nanogpt", "slm"), ("nanogpt", "npy"), ("slm", "nanogpt")):
+        ran = slmtok(*line, name, "--output-format", other)
+        assert ran.code == 1
+        assert f"error: output {name!r} already holds packed data\n" in ran.err
+        assert f"limit: packed with --output-format {name}, now --output-format {other}\n" in ran.err
+        fix = f"fix:   --force to replace it, with --output-format {name} as before, or name another --output\n"
+        assert fix in ran.err
+    assert slmtok(*line, "slm", "--output-format", "slm", "--force").code == 0
+    assert slmtok(*line, "nanogpt", "--force").code == 0
