@@ -43,6 +43,7 @@ REFUSED = {
         "tok.json is a tokenizer of slmtok, not a file of ids",
         "fix:   name packed data: slmtok pack TEXT -t data/tok.json --val none -o DIR\n",
     ),
+    "resume run data": (2, "unexpected extra argument", "fix:   slm resume run --data data\n"),
     "ablate run run2": (2, "'run' is a run of slm, not packed data", f"fix:   {COMPARISON}"),
     "ablate data run": (2, "'run' is a run of slm, not packed data", "fix:   name packed data"),
     "eval run run2": (2, "'run2' is a run of slm, not text or packed data", f"fix:   {COMPARISON}"),
@@ -371,3 +372,11 @@ def test_a_run_in_the_place_of_data_leads_to_its_data_and_to_its_next_steps(slm,
     assert "would train" in slm(*shlex.split(anew)[1:], *TRAIN, "--dry-run", code=0).out and not Path("new").exists()
     slm(*shlex.split(going_on)[1:], code=0)
     assert "new" in runs_in(Path())
+
+
+@pytest.mark.parametrize("line", ["resume ckpt.pt", "sample ckpt.pt ROMEO:", "eval ckpt.pt --on text.txt"])
+def test_a_checkpoint_of_another_program_stands_for_no_run_in_particular(slm, here, line):
+    torch.save({"model": torch.zeros(3)}, here / "ckpt.pt")
+    error = slm(*line.split()).err
+    assert error.startswith("error: 'ckpt.pt' is a checkpoint of PyTorch, not a run folder\n")
+    assert error.endswith("  limit: runs in ./: run, run2\n  fix:   name one of them\n")

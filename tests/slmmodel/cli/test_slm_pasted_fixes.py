@@ -15,6 +15,7 @@ from printed_fixes import fix_of
 pytest.importorskip("torch")
 
 import numpy as np
+import torch
 from slm_folder import TEXT, TRAIN, make_folder
 
 import slmmodel
@@ -500,7 +501,7 @@ def test_rows_and_modules(here):
     for name, fix in {
         "eval": "leave it out: a loaded run is in evaluation mode",
         "train": "leave it out: a loaded run is in evaluation mode; slm resume run in a shell trains it further",
-        "to": "slmmodel.load('run', device='cuda'), or another device",
+        "to": f"slmmodel.load('run', device={'cuda' if torch.cuda.is_available() else 'cpu'!r}), or another device",
         "cpu": "slmmodel.load('run', device='cpu')",
         "parameters": "write .model.parameters in place of .parameters",
     }.items():
