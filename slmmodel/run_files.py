@@ -108,8 +108,9 @@ def first_data(fingerprint: Mapping[str, Any]) -> str | None:
 
 def last_step_of_other_validation(fingerprint: Mapping[str, Any]) -> int:
     """The step of a branch up to which validations scored other data than those of the run; 0 without such ones."""
-    parent: Mapping[str, Any] | None = fingerprint.get("parent")
-    while parent is not None and parent.get("val") == fingerprint.get("val"):
+    parent, own = fingerprint.get("parent"), fingerprint.get("val")
+    # An older record of a parent has no `val`.
+    while parent is not None and parent.get("val", own) == own:
         parent = parent.get("parent")
     return 0 if parent is None else int(parent["step"])
 

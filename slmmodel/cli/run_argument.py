@@ -40,7 +40,6 @@ from slmtok.cli.errors import RUN_IS, usage_error
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError, SlmtokError
-from slmtok.file_content import content_of
 from slmtok.file_kinds import NAMES, UNKNOWN, data_in, has_manifest, is_run, kind_of_file, read_head
 from slmtok.files import free_name
 
@@ -149,6 +148,8 @@ def _foreign_weights(path: str) -> str | None:
     """What a file is that torch or another program wrote; None for text and for files of slmtok and slmmodel."""
     if not os.path.isfile(path) or kind_of_file(path) != UNKNOWN:  # noqa: PTH113
         return None
+    from slmtok.file_content import content_of
+
     content = content_of(read_head(path))
     return None if content is None else content.name
 

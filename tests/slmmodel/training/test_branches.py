@@ -11,6 +11,7 @@ import small
 from slmmodel.budget import BUDGETS
 from slmmodel.checkpoint import RunFolder, read_train_state
 from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutputExists, UnknownName
+from slmmodel.run_files import last_step_of_other_validation
 from slmmodel.trainer import branch, dry_run, train
 from slmmodel.training.status import status
 
@@ -253,3 +254,12 @@ def test_another_batch_is_refused_where_its_sequences_carry_a_state(data, tmp_pa
         branch(tmp_path / "run", 4, tmp_path / "new", settings={"run.batch_tokens": 128, "run.budget.steps": 8})
     assert not (tmp_path / "new").exists()
     branch(tmp_path / "run", 4, tmp_path / "new", settings={"run.budget.steps": 8})
+
+
+def test_the_validation_before_a_branch_is_that_of_the_run_where_the_data_are_equal():
+    branch = {"val": "own", "parent": {"step": 4, "val": "own", "parent": {"step": 2, "val": "other"}}}
+    assert last_step_of_other_validation(branch) == 2
+    assert last_step_of_other_validation(branch["parent"]) == 2
+    # An older record names no validation data.
+    assert last_step_of_other_validation({"val": "own", "parent": {"step": 4}}) == 0
+    assert last_step_of_other_validation({"val": None, "parent": {"step": 4, "val": "other"}}) == 4
