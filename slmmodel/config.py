@@ -358,9 +358,10 @@ def read_budget(text: object, option: str) -> Settings:
     if isinstance(text, Mapping) and len(text) == 1:
         # As one writes it in a configuration file.
         kind, amount = map(str, next(iter(text.items())))
-        meant = kind if kind in BUDGETS else suggestion(kind, BUDGETS) or "tokens"
+        budget = _budget_of_kind(kind, amount)
+        meant = budget.partition("=")[0]
         fact = f"{option} is a mapping, not a str such as 'steps=500'" + f"; did you mean {meant!r}?" * (meant != kind)
-        fix = (Argument("budget", likely_budget(f"{meant}={{}}", amount)),)
+        fix = (Argument("budget", budget),)
         raise OptionError(fact, limit=", ".join(BUDGETS), fix=fix, option="budget")
     kind, equals, amount = map(str.strip, text.partition("=")) if isinstance(text, str) else ("", "", "")
     if kind in BUDGETS and "=" in amount:
@@ -374,15 +375,16 @@ def read_budget(text: object, option: str) -> Settings:
             option="budget",
         )
     if kind not in BUDGETS:
-        near = suggestion(kind, BUDGETS)
-        other = FOREIGN_BUDGETS.get(kind.lower().replace("_", "-"), f"{near}={{}}" if near else "tokens=2M")
-        raise OptionError(
-            f"unknown budget {kind!r}",
-            limit=", ".join(BUDGETS),
-            fix=(Argument("budget", likely_budget(other, amount)),),
-            option="budget",
-        )
+        fix = (Argument("budget", _budget_of_kind(kind, amount)),)
+        raise OptionError(f"unknown budget {kind!r}", limit=", ".join(BUDGETS), fix=fix, option="budget")
     return {f"{_BUDGET}{kind}": Setting(amount, option)}
+
+
+def _budget_of_kind(kind: str, amount: str) -> str:
+    """The budget of this amount for a kind, for its name elsewhere or for one that is misspelt; else an example."""
+    near = kind if kind in BUDGETS else suggestion(kind, BUDGETS)
+    other = FOREIGN_BUDGETS.get(kind.lower().replace("_", "-"), f"{near}={{}}" if near else "tokens=2M")
+    return likely_budget(other, amount)
 
 
 def _has_budget(settings: Settings) -> bool:

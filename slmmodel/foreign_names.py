@@ -6,7 +6,7 @@ BATCH_TOKENS, BATCH_UNIT = "run.batch_tokens", ", which is in ids: sequences tim
 UNITS = {
     BATCH_TOKENS: BATCH_UNIT,
     "optim.schedule.final": ", which is a share of optim.lr",
-    "optim.betas": ", which has both, such as [0.9, 0.95]",
+    "optim.betas": ", which has both: [beta1, beta2]",
 }
 """Settings that other trainers have in another unit or form, each with its own."""
 VOCAB_SIZES = ("model.n_vocab", "model.padded_vocab")

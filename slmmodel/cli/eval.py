@@ -658,8 +658,10 @@ def _with_losses(compared: Sequence[str], others: Collection[str]) -> str:
         if losses is not None and found and _is_other_text(losses, RunFolder(found[0])):
             on, remark = ["--on", "TEXT"], f"  # TEXT stands for the text that {losses} is of"
         commands.append(shlex.join(["slm", "eval", str(found[0]) if found else "RUN", *on, "--losses", files[-1]]))
-    other = ["OTHER.losses"] if len(files) == 1 else []
-    return " && ".join([*commands, shlex.join(["slm", "compare", *files, *other])]) + remark
+    files += ["OTHER.losses"] if len(files) == 1 else []
+    if "OTHER.losses" in files:
+        remark += f"{'; ' if remark else '  # '}OTHER.losses stands for the losses of another run"
+    return " && ".join([*commands, shlex.join(["slm", "compare", *files])]) + remark
 
 
 def _is_other_text(losses: str, run: RunFolder) -> bool:
@@ -735,8 +737,7 @@ def _two_faults(compared: tuple[str, str], kinds: Mapping[str, str]) -> Slmmodel
     if named[0] != named[1] and all(map(is_run, named)):
         fix = comparison_of(named)
     elif kinds or any(map(is_run, named)):
-        line = _with_losses(named, {path for path in named if path in kinds or is_run(path)})
-        fix = line + "; OTHER.losses stands for the losses of another run" * ("OTHER.losses" in named)
+        fix = _with_losses(named, {path for path in named if path in kinds or is_run(path)})
     else:
         fix = "name two files that slm eval RUN --losses FILE writes"
     fact = f"{' and '.join(facts)}; slm compare takes two files of losses"

@@ -156,6 +156,15 @@ def set_in_two(value: str | None, arguments: Sequence[str]) -> str:
     return f"--set {name.rstrip('=:')}={last.lstrip('=') or more}" if name else ""
 
 
+def with_list_in_one(arguments: Sequence[str]) -> list[str]:
+    """The arguments with a list as one word where the shell divided it: `NAME=[0.9, 0.95]`; nothing without one."""
+    for at, word in enumerate(arguments):
+        end = next((end for end, last in enumerate(arguments) if end > at and "]" in last), None)
+        if "=[" in word and "]" not in word and end is not None:
+            return [*arguments[:at], " ".join(arguments[at : end + 1]), *arguments[end + 1 :]]
+    return []
+
+
 def input_words(arguments: Sequence[str]) -> list[str]:
     """The arguments that are neither options nor follow one."""
     return [word for before, word in pairwise(["", *arguments]) if not before.startswith("-") and word[:1] != "-"]

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
+from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_list_in_one, with_output
 from slmmodel.cli.run_argument import (
     SETTINGS_OF_PLAN,
     kept_setting,
@@ -258,6 +258,8 @@ def _assigned(command: str) -> Habit:
         return None if "=" not in word else name if name in known else inside
 
     def with_set(value: str | None, arguments: Sequence[str]) -> str:
+        if in_one := with_list_in_one(arguments):
+            return shlex.join(["slm", command, *in_one])
         words = []
         for before, word in pairwise(["", *arguments]):
             name = None if before.startswith("-") else name_of(word)

@@ -256,6 +256,8 @@ FIXES: list[tuple[Any, str]] = [
     ),
     (lambda: slmmodel.train("data", output="new", budget=["steps=2"]), "budget='steps=2'"),
     (lambda: slmmodel.train("data", output="new", budget={"steps": 2, "tokens": 5}), "budget='steps=2'"),
+    (lambda: slmmodel.train("data", output="new", budget={"max_steps": 4}), "budget='steps=4'"),
+    (lambda: slmmodel.train("data", output="new", budget={"step": 4}), "budget='steps=4'"),
     (lambda: slmmodel.train("data", output="new", budget="steps=1,2"), "budget='steps=1', and a run for each other"),
     (
         lambda: slmmodel.train(["data", "data"], output="new"),

@@ -16,6 +16,8 @@ pytest.importorskip("safetensors")
 
 from slm_folder import make_folder
 
+OTHER = "  # OTHER.losses stands for the losses of another run"
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -102,7 +104,7 @@ def test_a_run_among_losses_is_scored(slm, here) -> None:
     err = slm("compare", "held.losses", "run2", code=2).err
     assert err.endswith(f"  fix:   {line}  # TEXT stands for the text that held.losses is of\n")
     run_fix(line.replace("TEXT", "held.txt"))
-    once = "slm eval run --losses run.losses && slm compare run.losses OTHER.losses"
+    once = "slm eval run --losses run.losses && slm compare run.losses OTHER.losses" + OTHER
     assert slm("compare", "run", "run", code=2).err.endswith(f"  fix:   {once}\n")
     assert "'none.losses' does not exist" in slm("compare", "none.losses", "run2", code=1).err
 
@@ -122,11 +124,10 @@ def test_losses_of_other_documents_are_not_proposed(slm, here) -> None:
 
 def test_two_files_that_are_no_losses_are_named_at_once(slm, here) -> None:
     line = "slm eval run --losses run.losses && slm compare"
-    other = "; OTHER.losses stands for the losses of another run"
     for a, b, code in (("run", "run2", 1), ("run2", "run", 1), ("run", "data", 2), ("text.txt", "run", 2)):
         err = slm("compare", a, b, code=code).err
         named = "run.losses OTHER.losses" if a == "run" else "OTHER.losses run.losses"
-        assert err.endswith(f"  fix:   {line} {named}{other}\n")
+        assert err.endswith(f"  fix:   {line} {named}{OTHER}\n")
         assert all(f"'{path}' {fault}" in err for path, fault in FAULTS.items() if path in (a, b))
     assert "'a.losses' does not exist and 'b.losses' does not" in slm("compare", "a.losses", "b.losses", code=1).err
     # The run of nearly that name is meant.

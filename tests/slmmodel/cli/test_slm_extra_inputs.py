@@ -106,7 +106,7 @@ LINES = {
     "ablate tok.json tok2.json a.txt --seeds 1": "slm ablate --seeds 1 -t tok.json -t tok2.json --text a.txt",
     "compare run/checkpoints run2": "slm eval run --losses run-a.losses && slm eval run2 --losses run2-b.losses"
     " && slm compare run-a.losses run2-b.losses",
-    "compare run a.txt": "slm eval run --losses run.losses && slm compare run.losses OTHER.losses; "
+    "compare run a.txt": "slm eval run --losses run.losses && slm compare run.losses OTHER.losses  # "
     "OTHER.losses stands for the losses of another run",
     # Options of other trainers.
     "bench run --batch-size 4": "use --batch-sizes 4",

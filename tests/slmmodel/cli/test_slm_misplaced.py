@@ -43,6 +43,11 @@ REFUSED = {
         "tok.json is a tokenizer of slmtok, not a file of ids",
         "fix:   name packed data: slmtok pack TEXT -t data/tok.json --val none -o DIR\n",
     ),
+    "train data -o new --set optim.betas=[0.9, 0.95]": (
+        2,
+        "unexpected extra argument",
+        "fix:   slm train data -o new --set 'optim.betas=[0.9, 0.95]'\n",
+    ),
     "resume run data": (2, "unexpected extra argument", "fix:   slm resume run --data data\n"),
     "ablate run run2": (2, "'run' is a run of slm, not packed data", f"fix:   {COMPARISON}"),
     "ablate data run": (2, "'run' is a run of slm, not packed data", "fix:   name packed data"),

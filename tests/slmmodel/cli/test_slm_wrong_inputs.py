@@ -292,7 +292,10 @@ CASES = {
         1,
         "fix:   slm eval run --losses run.losses && slm compare run.losses b.losses\n",
     ),
-    "compare run/eval/val.json run/eval/val.json": (2, " --losses run.losses && slm compare run.losses OTHER.losses\n"),
+    "compare run/eval/val.json run/eval/val.json": (
+        2,
+        " --losses run.losses && slm compare run.losses OTHER.losses  # OTHER.losses stands",
+    ),
     "eval run --on a.txt data": (2, "fix:   slm eval run --on a.txt && slm eval run --on data\n"),
     "eval run --check run/eval/val.json run2/eval/val.json": (
         2,
