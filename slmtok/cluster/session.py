@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,7 +47,8 @@ def connected(address: str) -> Iterator[Any]:
     dashboard = False if address == LOCAL else None
     try:
         _check_answers(address)
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=dashboard)
+        with _kept_sigterm():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=dashboard)
     except Exception as error:
         # Connection errors, version conflicts, invalid addresses: of many classes; the first line names the cause.
         raise ClusterFailed(
@@ -58,6 +61,18 @@ def connected(address: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _kept_sigterm() -> Iterator[None]:
+    """Leaves the handler of SIGTERM as it is: Ray sets one that ends the process with status 15."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        # None is a handler that Python did not set; Ray sets its own in the main thread alone.
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def _check_answers(address: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,8 +58,11 @@ def cluster() -> Iterator[Any]:
         warnings.simplefilter("ignore")
         ray = pytest.importorskip("ray")
         head = {"num_cpus": 1, "object_store_memory": MEMORY, **HEAD_OPTIONS}
+        before = signal.getsignal(signal.SIGTERM)
         nodes = start(head)
         ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
+        # Ray sets its own, which other tests of this process would find.
+        signal.signal(signal.SIGTERM, before)
         try:
             yield ray
         finally:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,8 +38,6 @@ def test_sources_of_unknown_size(tmp_path: Path) -> None:
 
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(errors.MissingExtra, match=r"fix:   pip install ray$"), connected("auto"):
         pass
@@ -46,3 +48,16 @@ def test_no_cluster_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(errors.ClusterFailed, match="cannot reach a Ray cluster at 'nowhere'"), connected("nowhere"):
         pass
+
+
+def test_the_handler_of_sigterm_stays_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    def init(**options: Any) -> None:
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
+
+    fake = SimpleNamespace(is_initialized=lambda: False, init=init, shutdown=lambda: None)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    with connected("auto") as ray:
+        assert ray is fake and signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(signal.SIGTERM) == before
