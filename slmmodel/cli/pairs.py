@@ -127,7 +127,7 @@ def _no_file(run: str, folder: str, good: str, bad: str) -> OptionError:
 
 
 def _fields_of(file: str, good: str, bad: str) -> str:
-    """The options for the fields of the first pair of a file, where it has not those that are named."""
+    """The options for the fields of the first pair of a file, where it lacks the fields that are named."""
     with suppress(OSError, SlmmodelError, SlmtokError, ValueError, RecursionError), opened(file) as stream:
         record = json.loads(next(bounded_lines(stream, file), b""))
         if isinstance(record, dict) and not {good, bad} <= record.keys():

@@ -79,7 +79,7 @@ def _check_counted(name: str, value: object) -> int:
 
 
 def _loader_call(path: object, options: Mapping[str, Any]) -> str:
-    """The call of a `ShardLoader` with these options, without those that have their default or are of a DataLoader."""
+    """The call of a `ShardLoader` with these options, without options of a DataLoader and without defaults."""
     defaults = {name: each.default for name, each in signature(ShardLoader.__init__).parameters.items()}
     given = {name: value for name, value in options.items() if value != defaults.get(name, ...)}
     shown = [f"{name}={value!r}" for name, value in given.items() if name not in _OF_DATA_LOADER]

@@ -296,8 +296,10 @@ def _claim(out: Path, layout: Layout, tokenizer: Tokenizer, *, force: bool) -> N
 
 
 def _refuse_complete(out: Path, layout: Layout, tokenizer: Tokenizer) -> None:
-    """Raises `OutputExists` for complete packed data, except for shards where shards are asked for: their plan tells
-    whether this run made them."""
+    """Raises `OutputExists` for complete packed data.
+
+    Where shards are asked for, shards are left to their plan, which says whether this run made them.
+    """
     packed: dict[str, Any] = {}
     with suppress(SlmtokError):
         packed = read_meta(out) or ({**read_manifest(out), "layout": "slm"} if (out / MANIFEST).is_file() else packed)
