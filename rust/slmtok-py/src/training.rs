@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use slmtok_core::train::{self as core, Options, Outcome, Replayed, Stop, TieBreak, TokenLimits};
 
 use crate::arrays::{prepare_arrays, read_only};
-use crate::bridge::{exception, run, run_supervised};
+use crate::bridge::{exception, run, run_reporting};
 use crate::counts::Counts;
 
 /// What a run did.
@@ -112,9 +112,7 @@ pub fn train(
     let limits = limits(py, max_token_bytes, max_token_chars, forbid)?;
     let replay = replay.into_iter().map(|(left, right, special)| Replayed { left, right, special }).collect();
     let options = Options { n_merges, tie_break, min_count, limits, require, specials, replay };
-    let inner = run_supervised(py, progress, ("merge", u64::from(n_merges)), |report| {
-        core::train(&counts.inner, &options, &mut |done, _| report(done))
-    })?;
+    let inner = run_reporting(py, progress, "merge", |report| core::train(&counts.inner, &options, report))?;
     Ok(TrainResult { inner })
 }
 

@@ -6,10 +6,11 @@
 
 use std::cmp::Reverse;
 
+use super::progress::{Progress, STEPS};
 use crate::count::Counts;
 use crate::mem::try_with_capacity_huge;
 use crate::merges::TokenBytes;
-use crate::{Error, Result, interrupt};
+use crate::{Error, Result};
 
 /// Separates words.
 pub(super) const END: u32 = u32::MAX;
@@ -18,8 +19,6 @@ pub(super) const DEAD: u32 = u32::MAX - 1;
 
 /// Positions are `u32`.
 const MAX_BYTES: u64 = u32::MAX as u64;
-/// Cells between two checks for an interrupt.
-const CHECK_INTERVAL: usize = 1 << 20;
 
 /// One byte of a word. Every occurrence reads both fields, so they share a cache line.
 #[derive(Clone, Copy)]
@@ -38,7 +37,7 @@ pub(super) struct Arena {
 impl Arena {
     /// Lays out the pieces of two bytes or more, the most frequent first for locality, and after them `extra` words of
     /// weight 0. Returns the arena and the start of each extra word.
-    pub fn new(counts: &Counts, extra: &[&[u8]]) -> Result<(Self, Vec<u32>)> {
+    pub fn new(counts: &Counts, extra: &[&[u8]], progress: &mut Progress<'_>) -> Result<(Self, Vec<u32>)> {
         let (bytes, words) = checked_size(counts, extra, MAX_BYTES)?;
         let mut text = try_with_capacity_huge(bytes)?;
         let mut order: Vec<(u64, usize, usize)> = try_with_capacity_huge(words)?;
@@ -53,11 +52,11 @@ impl Arena {
         let mut arena =
             Self { cells: try_with_capacity_huge(bytes + words + 1)?, weight: try_with_capacity_huge(words)? };
         arena.push_end();
-        let mut next_check = 0;
+        let mut next_report = 0;
         for &(count, start, length) in &order {
-            if arena.cells.len() >= next_check {
-                interrupt::check()?;
-                next_check = arena.cells.len() + CHECK_INTERVAL;
+            if arena.cells.len() >= next_report {
+                progress.report()?;
+                next_report = arena.cells.len() + STEPS;
             }
             arena.push_word(&text[start..start + length], count);
         }
@@ -145,7 +144,7 @@ mod tests {
     fn layout_and_limit() {
         let items = [(&b"ab"[..], 3), (b"z", 9), (b"cde", 5)];
         let counts = Counts::from_items(Pattern::new("whole").unwrap(), items, 1, 6).unwrap();
-        let (arena, begins) = Arena::new(&counts, &[b"xy"]).unwrap();
+        let (arena, begins) = Arena::new(&counts, &[b"xy"], &mut Progress::new(&mut |_, _| Ok(()), 0)).unwrap();
         let ids = |text: &[u8]| text.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
         let toks: Vec<u32> = arena.cells.iter().map(|cell| cell.token).collect();
         assert_eq!(toks, [&[END][..], &ids(b"cde"), &[END], &ids(b"ab"), &[END], &ids(b"xy"), &[END]].concat());

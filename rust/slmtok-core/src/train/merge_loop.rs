@@ -10,14 +10,15 @@ use super::arena::{Arena, DEAD, END, TokenTable};
 use super::limits::Refusal;
 use super::pair_queue::{Candidate, Heap, PairOrder, TieBreak};
 use super::pairs::{NewPairs, Pairs};
+use super::progress::Progress;
 use super::required::Required;
 use super::{Options, Outcome, Replayed, Stats, Stop};
 use crate::count::Counts;
 use crate::merges::MAX_TOKENS;
-use crate::{Error, Result, interrupt};
+use crate::{Error, Result};
 
 /// Merges between two progress reports.
-const REPORT_INTERVAL: u32 = 256;
+const REPORT_INTERVAL: u32 = 16;
 
 /// Learns merges from `counts`. `report` receives (merges learned, merges wanted); its error ends the run.
 ///
@@ -29,13 +30,14 @@ pub fn train(counts: &Counts, options: &Options, report: &mut dyn FnMut(u64, u64
         let limit = format!("at most {max} merges in a vocabulary");
         return Err(Error::InvalidOption { option: "n_merges", value: options.n_merges.to_string(), limit });
     }
-    let mut run = Run::new(counts, options)?;
-    run.run(report)?;
+    let mut run = Run::new(counts, options, Progress::new(report, options.n_merges))?;
+    run.run()?;
     Ok(run.finish())
 }
 
 struct Run<'a> {
     options: &'a Options,
+    progress: Progress<'a>,
     min_count: u64,
     arena: Arena,
     tokens: TokenTable,
@@ -52,13 +54,14 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(counts: &Counts, options: &'a Options) -> Result<Self> {
+    fn new(counts: &Counts, options: &'a Options, mut progress: Progress<'a>) -> Result<Self> {
         let required = Required::new(options, &counts.pattern)?;
-        let (arena, begins) = Arena::new(counts, &required.words())?;
+        let (arena, begins) = Arena::new(counts, &required.words(), &mut progress)?;
         let specials = if options.tie_break == TieBreak::Hf { &options.specials[..] } else { &[] };
         let order = PairOrder::new(options.tie_break, specials);
         let min_count = options.min_count.max(1);
-        let (pairs, candidates) = Pairs::of_bytes(&arena, &order, required.posting_threshold(min_count))?;
+        let threshold = required.posting_threshold(min_count);
+        let (pairs, candidates) = Pairs::of_bytes(&arena, &order, threshold, &mut progress)?;
         let tokens = TokenTable::new();
         let candidates = candidates.into_iter().filter(|candidate| candidate.bound >= min_count).collect();
         let queue = Heap::new(candidates, |a, b| order.before(a, b, &tokens));
@@ -78,6 +81,7 @@ impl<'a> Run<'a> {
         let specials = specials.iter().cloned().zip(0..).collect();
         let mut run = Self {
             options,
+            progress,
             min_count,
             arena,
             tokens,
@@ -102,7 +106,7 @@ impl<'a> Run<'a> {
                 let reason = format!("uses a part that merge {index} or a later one creates");
                 return Err(Error::InvalidMerges { index, left, right, reason });
             }
-            interrupt::check()?;
+            self.progress.at(index)?;
             match self.required.find(left, right) {
                 Some(pair) => {
                     let bound = self.recount(pair)?;
@@ -117,12 +121,11 @@ impl<'a> Run<'a> {
         self.required.check_room(self.options.n_merges.saturating_sub(self.slots), &self.arena, &self.tokens)
     }
 
-    fn run(&mut self, report: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<()> {
+    fn run(&mut self) -> Result<()> {
         let total = self.options.n_merges;
         while self.slots < total {
-            interrupt::check()?;
             if self.slots.is_multiple_of(REPORT_INTERVAL) {
-                report(u64::from(self.slots), u64::from(total))?;
+                self.progress.learned(self.slots)?;
             }
             if self.required.must_start(total - self.slots, &self.arena, &self.tokens) && self.merge_required()? {
                 continue;
@@ -136,7 +139,7 @@ impl<'a> Run<'a> {
             };
             self.merge(best, None)?;
         }
-        report(u64::from(self.slots), u64::from(total))
+        self.progress.learned(self.slots)
     }
 
     /// The next pair to merge: recounted, allowed, and with compacted postings.
@@ -182,7 +185,7 @@ impl<'a> Run<'a> {
         self.outcome.stats.visited += postings.len() as u64;
         let (mut kept, mut count) = (0, 0);
         for at in 0..postings.len() {
-            interrupt::check_at(at)?;
+            self.progress.at(at)?;
             let pos = postings[at];
             let start = pos as usize;
             let cell = self.arena.cells[start];
@@ -234,14 +237,14 @@ impl<'a> Run<'a> {
 
     /// Rewrites every live occurrence and records the new pairs.
     fn apply(&mut self, pair: u32, left: u32, right: u32, new: u32) -> Result<()> {
-        let Self { arena, tokens, pairs, new_pairs, .. } = self;
+        let Self { arena, tokens, pairs, new_pairs, progress, .. } = self;
         let Arena { cells, weight } = arena;
         let len_of = &tokens.len_of[..];
         let (left_len, right_len) = (len_of[left as usize], len_of[right as usize]);
         let mut applied = 0;
         new_pairs.reserve(pairs.slice(pair).len());
         for (index, &pos) in pairs.slice(pair).iter().enumerate() {
-            interrupt::check_at(index)?;
+            progress.at(index)?;
             let (start, middle) = (pos as usize, (pos + left_len) as usize);
             if cells[start].token != left || cells[middle].token != right {
                 continue; // overlapped by the occurrence before it, in a run

@@ -19,6 +19,7 @@ mod limits;
 mod merge_loop;
 mod pair_queue;
 mod pairs;
+mod progress;
 pub mod reference;
 mod required;
 

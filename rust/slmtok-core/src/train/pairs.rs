@@ -5,8 +5,9 @@
 
 use super::arena::{Arena, END};
 use super::pair_queue::{Candidate, PairOrder};
+use super::progress::{Progress, STEPS};
+use crate::Result;
 use crate::mem::{reserve_huge, try_with_capacity_huge};
-use crate::{Result, interrupt};
 
 /// A pair of tokens and its slice of the postings.
 #[derive(Clone, Copy)]
@@ -40,17 +41,22 @@ impl Pairs {
     /// The pairs of bytes in `arena` whose count is at least `min_count`, and their candidates.
     ///
     /// # Errors
-    /// Lack of memory and interruption.
-    pub fn of_bytes(arena: &Arena, order: &PairOrder, min_count: u64) -> Result<(Self, Vec<Candidate>)> {
+    /// Lack of memory, and those of `progress`.
+    pub fn of_bytes(
+        arena: &Arena,
+        order: &PairOrder,
+        min_count: u64,
+        progress: &mut Progress<'_>,
+    ) -> Result<(Self, Vec<Candidate>)> {
         let index = |pos: usize| {
             let (left, right) = (arena.cells[pos].token, arena.cells[pos + 1].token);
             (left != END && right != END).then_some((left as usize) << 8 | right as usize)
         };
         let (mut count, mut len) = (vec![0u64; 1 << 16], vec![0usize; 1 << 16]);
         let last = arena.cells.len() - 1;
-        for block in (0..last).step_by(CHECK_INTERVAL) {
-            interrupt::check()?;
-            for pos in block..last.min(block + CHECK_INTERVAL) {
+        for block in (0..last).step_by(STEPS) {
+            progress.report()?;
+            for pos in block..last.min(block + STEPS) {
                 if let Some(at) = index(pos) {
                     count[at] += arena.weight_at(pos as u32);
                     len[at] += 1;
@@ -67,9 +73,9 @@ impl Pairs {
             cursor[at] = Some(pairs.list[pair as usize].offset);
             candidates.push(Candidate { bound: count[at], rank: order.rank(left, right), pair, left, right });
         }
-        for block in (0..last).step_by(CHECK_INTERVAL) {
-            interrupt::check()?;
-            for pos in block..last.min(block + CHECK_INTERVAL) {
+        for block in (0..last).step_by(STEPS) {
+            progress.report()?;
+            for pos in block..last.min(block + STEPS) {
                 if let Some(next) = index(pos).and_then(|at| cursor[at].as_mut()) {
                     pairs.postings[*next] = pos as u32;
                     *next += 1;
@@ -79,9 +85,6 @@ impl Pairs {
         Ok((pairs, candidates))
     }
 }
-
-/// Positions between two checks for an interrupt.
-const CHECK_INTERVAL: usize = 1 << 20;
 
 const NO_GROUP: u32 = u32::MAX;
 
