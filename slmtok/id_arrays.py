@@ -456,6 +456,11 @@ def decode_row(encoder: Encoder, row: Any, document: int | None = None, call: st
 
 def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None, call: str = DECODE) -> bytes:
     """The bytes of ids, without `specials` if any are given. Raises `UnknownId`, `WrongType`, with the position."""
+    if specials is None and _is_plain(ids):
+        try:
+            return encoder.decode_bytes(ids)
+        except (OverflowError, TypeError, UnknownId):
+            pass  # checked below, which says what is wrong
     row = _check_lazy_row(ids, call)
     if not _is_lazy(row):
         return _decode_part(encoder, row, specials, call)
@@ -472,6 +477,18 @@ def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None, 
             raise
         first += len(part)
     return b"".join(decoded)
+
+
+def _is_plain(ids: object) -> bool:
+    """Whether the engine alone tells that ids are wrong: those of a short array, and of a list that is no mask.
+
+    The checks of others take as long as decoding a sentence.
+    """
+    if type(ids) is list:
+        return len(ids) <= _MIN_WITH_HEADER and bool not in map(type, ids[:_MASK_IDS])
+    import numpy as np
+
+    return type(ids) is np.ndarray and ids.size < _MIN_WITH_HEADER and not ids.dtype.hasobject
 
 
 def _decode_part(encoder: Encoder, row: Any, specials: Specials | None, call: str) -> bytes:
