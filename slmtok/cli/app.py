@@ -23,7 +23,6 @@ import click
 
 from slmtok.cli import errors, streams, system_errors
 from slmtok.cli.arguments import options_by_flag
-from slmtok.cli.checked_fix import check_fix
 from slmtok.cli.errors import ErrorPolicy
 from slmtok.cli.line_checks import Program
 from slmtok.cli.output import (
@@ -38,8 +37,6 @@ from slmtok.cli.output import (
     shown_json,
     write_text,
 )
-from slmtok.cli.unknown_commands import unknown_command
-from slmtok.cli.unquoted import with_quotes
 from slmtok.interrupts import STOP_SIGNALS, exit_if_importing, exits_on_interrupt
 
 if TYPE_CHECKING:
@@ -199,6 +196,8 @@ class App(NamedTuple):
                     error.fix = shlex.join([self.name, *quoted])
                 error = refusal or error
         with suppress(Exception):
+            from slmtok.cli.checked_fix import check_fix
+
             check_fix(error, self.program, arguments, *([self.other.program] if self.other else []))
         flags = self._flags(name)
         if not self.reports(errors.error_text(error, flags)):
@@ -216,6 +215,8 @@ class App(NamedTuple):
 
     def _with_quotes(self, error: Any, name: str, arguments: Sequence[str]) -> Sequence[str]:
         """The words of a line with each name with a space as one, where an error is of the line or of such a word."""
+        from slmtok.cli.unquoted import with_quotes
+
         if name not in self.commands:
             return arguments
         words = [arguments[0], *with_quotes(arguments[1:], self.command(name))]
@@ -309,6 +310,8 @@ class _LazyGroup(click.Group):
         if command is None and ctx.resilient_parsing:
             return None, None, []
         if command is None:
+            from slmtok.cli.unknown_commands import unknown_command
+
             other = self._app.other
             elsewhere = other.command(name) if other and name in other.commands else None
             error = unknown_command(self._app.name, args[0], args[1:], self._app.commands, elsewhere)
