@@ -8,13 +8,13 @@ the spelling of a special token is ordinary text unless the call allows it.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
+from slmtok.absent_names import NamesConstructors, explains_absent_names, present_names
 from slmtok.calls import (
     Expression,
     argument_text,
@@ -41,7 +41,7 @@ from slmtok.checks import (
 )
 from slmtok.errors import OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import read_limited
-from slmtok.foreign_options import call_meant, hf_options
+from slmtok.foreign_options import hf_options
 from slmtok.id_arrays import StreamDecoder, join_ids
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
@@ -71,17 +71,10 @@ if TYPE_CHECKING:
 _Path = str | os.PathLike[str]
 
 
-class _NamesConstructors(type):
-    """Says how a Tokenizer is opened or made where a class method of another library is called."""
-
-    def __getattr__(cls, name: str) -> NoReturn:
-        hint = "" if name.startswith("_") else "; slmtok.load(path) opens one, slmtok.train(corpus) makes one"
-        raise AttributeError(f"the class {cls.__name__} has no attribute {name!r}{hint}", name=name, obj=cls)
-
-
 @final
+@explains_absent_names
 @explains_calls
-class Tokenizer(metaclass=_NamesConstructors):
+class Tokenizer(metaclass=NamesConstructors):
     """A vocabulary that encodes. Made by `slmtok.train`, `slmtok.load` and `slmtok.from_tiktoken`.
 
     Two are equal when their files are; `hash` follows the fingerprint. Pickling carries the bytes of the file.
@@ -130,24 +123,8 @@ class Tokenizer(metaclass=_NamesConstructors):
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Tokenizer is immutable; its methods return new ones")
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a Tokenizer has no attribute {name!r}{self._hint(name)}", name=name, obj=self)
-
-    def _hint(self, name: str) -> str:
-        """What stands here for a name of another library."""
-        role, _, what = name.partition("_token")
-        if name.startswith("_") or "_vocabulary" not in self.__dict__:
-            return ""
-        if role in self.specials and what in ("", "_id"):
-            return f"; {_id_of(role)}" if what else f"; tok.specials.text({role!r}) has it"
-        if name.removesuffix("_id") in self.specials:
-            return f"; {_id_of(name.removesuffix('_id'))}"
-        if name in dir(sys.modules["slmtok"]):
-            # The import names the package where a program calls its tokenizer `slmtok`.
-            return f"; the package has it: import slmtok; help(slmtok.{name})"
-        if call := call_meant(name):
-            return f"; {call}"
-        return "; dir(tok) lists those that it has, and slmtok.compat has adapters with names of other libraries"
+    def __dir__(self) -> list[str]:
+        return present_names(type(self), super().__dir__())
 
     def __call__(self, *args: object, **keywords: object) -> NoReturn:
         """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""
@@ -584,7 +561,8 @@ class Tokenizer(metaclass=_NamesConstructors):
             raise _wrong_call(self, "decode", (ids, errors, *more), {"skip_special": skip_special}, unknown)
         if unknown:
             raise _wrong_call(self, "decode", (ids,), {"errors": errors, "skip_special": skip_special}, unknown)
-        _check_handler(errors, ids, "tok.decode({}, skip_special={})", skip_special=skip_special)
+        if type(errors) is not str or errors != "replace":
+            _check_handler(errors, ids, "tok.decode({}, skip_special={})", skip_special=skip_special)
         specials = self.specials if skip_special else None
         return id_arrays.decode_ids(self._encoder, ids, specials).decode("utf-8", errors)
 
@@ -669,12 +647,6 @@ def _call_of_word(token: object) -> str:
         words = argument_text(token, "words") if isinstance(token, (list, tuple)) else "words"
         return f"[tok.token_to_id(word) for word in {words}]"
     return "the word as a str, as tok.id_to_token(id) gives it"
-
-
-def _id_of(role: str) -> str:
-    """What has the id of a special; + adds this one to each id of an array."""
-    adds = f", and tok.encode(text, {role}=True) adds it" if role in ("bos", "eos") else ""
-    return f"tok.specials[{role!r}] has it{adds}"
 
 
 def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:

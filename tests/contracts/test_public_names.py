@@ -45,7 +45,8 @@ def _public(module: object) -> list[str]:
 def _members(kind: type) -> set[str]:
     """Public methods, properties and dataclass fields that a class has from this project."""
     ours = [base for base in kind.__mro__ if base.__module__.startswith(("slmtok", "slmmodel"))]
-    names = {name for base in ours for name in vars(base) if not name.startswith("_")}
+    # `dir` leaves out names of other libraries, which only say what stands for them.
+    names = {name for base in ours for name in vars(base) if not name.startswith("_")} & {*dir(kind)}
     if dataclasses.is_dataclass(kind):
         names |= {field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")}
     return names

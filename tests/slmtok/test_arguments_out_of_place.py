@@ -241,6 +241,9 @@ def test_attributes_of_other_tokenizers(tok: slmtok.Tokenizer) -> None:
     for name, hint in (("get_vocab_size", "tok.n_vocab has it"), ("add_tokens", "tok.with_special('user'")):
         with pytest.raises(AttributeError, match=re.escape(hint)):
             getattr(tok, name)
+        assert not hasattr(tok, name) and name not in dir(tok) and name not in dir(slmtok.Tokenizer)
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        tok.nonsense  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=re.escape("tok = tok.with_special('pad', '[PAD]')")):
         tok.pad_token = "[PAD]"
 
