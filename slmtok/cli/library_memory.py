@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import NamedTuple
 
 from slmtok.errors import Unreadable
 
@@ -36,25 +37,39 @@ class LibraryTooLargeError(MemoryError):
         self.error = error
 
 
+class _Needs(NamedTuple):
+    """The memory that a library needs where it has a file: MB by the name of a limit, and MB of free memory."""
+
+    limits: Mapping[str, int]
+    within: str
+    free: int
+
+
 class _Finder:
     """Finds no module: raises `LibraryTooLargeError` before the others look for a library that is too large."""
 
     def __init__(self) -> None:
-        self.needed: dict[str, tuple[Mapping[str, int], str]] = {}
-        self.free: dict[str, int] = {}
+        self.needs: dict[str, _Needs] = {}
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        needed, within = self.needed.get(name, ({}, ""))
-        for limit, megabytes in needed.items():
-            if (left := _left(limit)) is not None and left < megabytes << 20 and _has(name, within):
-                fact = f"{name} cannot be loaded: not enough memory"
-                where, bound, fix = parts_about(limit, name, megabytes)
-                raise LibraryTooLargeError(Unreadable(fact, where=where, limit=bound, fix=fix))
-        if name in self.free and _has(name, within):
-            _refuse_beyond_free(name, self.free[name])
+        if name in self.needs:
+            needs = self.needs[name]
+            for limit, megabytes in needs.limits.items():
+                if (left := _left(limit)) is not None and left < megabytes << 20:
+                    self._refuse(name, *parts_about(limit, name, megabytes))
+            free = _free_memory() if needs.free else None
+            if free is not None and free < needs.free << 20:
+                where = f"{free:,} bytes are free on this machine, or in the container or the job of this process"
+                bound = f"{name} takes more than {needs.free:,} MB"
+                self._refuse(name, where, bound, "free memory, or a container or a job with more")
         return None
+
+    def _refuse(self, name: str, where: str, bound: str, fix: str) -> None:
+        if _has(name, self.needs[name].within):
+            fact = f"{name} cannot be loaded: not enough memory"
+            raise LibraryTooLargeError(Unreadable(fact, where=where, limit=bound, fix=fix))
 
 
 _FINDER = _Finder()
@@ -71,9 +86,7 @@ def refuse_beyond_limits(name: str, needed: Mapping[str, int], within: str = "",
         return
     if is_limited:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _FINDER.needed[name] = (needed if is_limited else {}), within
-    if free:
-        _FINDER.free[name] = free
+    _FINDER.needs[name] = _Needs(needed if is_limited else {}, within, free)
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
 
@@ -91,19 +104,10 @@ def parts_about(limit: str, name: str, megabytes: int) -> tuple[str, str, str]:
     )
 
 
-def _refuse_beyond_free(name: str, megabytes: int) -> None:
+def _free_memory() -> int | None:
     from slmtok.system_memory import free_memory
 
-    free = free_memory()
-    if free is not None and free < megabytes << 20:
-        raise LibraryTooLargeError(
-            Unreadable(
-                f"{name} cannot be loaded: not enough memory",
-                where=f"{free:,} bytes are free on this machine, or in the container or the job of this process",
-                limit=f"{name} takes more than {megabytes:,} MB",
-                fix="free memory, or a container or a job with more",
-            )
-        )
+    return free_memory()
 
 
 def _left(limit: str) -> int | None:

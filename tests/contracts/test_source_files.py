@@ -27,6 +27,9 @@ LARGE_FILES: dict[str, str] = {}
 IN_BOTH_PACKAGES = ("callbacks.py", "indexing.py", "system_memory.py")
 """Files that slmtok and slmmodel both hold, since neither imports the other."""
 
+FUNCTIONS_IN_BOTH_PACKAGES = {"calls.py": ("help_call",)}
+"""By file: functions that both packages hold, each with an example of its own package."""
+
 LARGE_FUNCTIONS = {
     "rust/slmtok-py/src/bridge.rs::describe": "one exhaustive match: a new error compiles only with a line here",
 }
@@ -107,3 +110,17 @@ def test_files_in_both_packages_are_the_same() -> None:
     for file in IN_BOTH_PACKAGES:
         first, second = (_below_imports(ROOT / package / file) for package in PACKAGES)
         assert len(first) > 10 and first == second, f"change {file} of slmtok and of slmmodel alike"
+
+
+def test_functions_of_both_packages_are_the_same() -> None:
+    for file, functions in FUNCTIONS_IN_BOTH_PACKAGES.items():
+        for function in functions:
+            # Without the docstring, whose example differs.
+            first, second = (_statements(ROOT / package / file, function)[1:] for package in PACKAGES)
+            assert first and first == second, f"change {function} of slmtok and of slmmodel alike"
+
+
+def _statements(path: Path, function: str) -> list[str]:
+    found = [node for node in tree(path).body if isinstance(node, ast.FunctionDef) and node.name == function]
+    assert len(found) == 1
+    return [ast.dump(statement) for statement in found[0].body]
