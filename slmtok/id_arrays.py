@@ -6,6 +6,7 @@ are refused here with the same text.
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -33,6 +34,7 @@ from slmtok.id_holders import (
 from slmtok.path_arguments import BINARY_SUFFIXES, free_name, glob_matches
 from slmtok.ragged import Ragged
 from slmtok.record_texts import scalar, short_text
+from slmtok.system_memory import free_memory
 from slmtok.vocabulary import PADDING
 
 if TYPE_CHECKING:
@@ -57,6 +59,10 @@ _TEXT_HEAD_BYTES = 1 << 14
 """Of a text that is encoded, what is looked at for bytes that are not UTF-8."""
 _CONVERTED_IDS = 1 << 20
 """Ids of a list that C converts in one call, during which signals are not heard."""
+_ARRAY_IDS = 1 << 24
+"""Ids of an array that the engine decodes in one call, during which signals are not heard."""
+_TEXT_BYTES = 1 << 26
+"""Bytes of a text that C converts in one call."""
 _HEADERS = {b"SLMSHARD": ("a token shard", 4096), b"\x93NUMPY": ("an array file of numpy", 128)}
 """Beginnings of files with ids behind a header: what such a file is, and the bytes of its header."""
 _MIN_WITH_HEADER = 1024
@@ -265,7 +271,7 @@ def as_id_array(
 
     row = check_row(ids, call)
     try:
-        parts = [np.asarray(part) for part in _parts(row)]
+        parts = [np.asarray(part) for part in ((row,) if isinstance(row, np.ndarray) else _parts(row)[1])]
         array = parts[0] if len(parts) == 1 else np.concatenate(parts)
     except (ValueError, OverflowError, TypeError):
         array = np.empty((0, 0))
@@ -427,24 +433,30 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
     return np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64), offsets
 
 
-def _parts(row: Any) -> Iterable[Any]:
-    """A row in parts, each of which is converted in a short time; an array as it is."""
-    if len(row) <= _CONVERTED_IDS or not isinstance(row, (list, tuple)):
-        return (row,)
-    return (row[start : start + _CONVERTED_IDS] for start in range(0, len(row), _CONVERTED_IDS))
+def _parts(row: Any) -> tuple[int, Iterable[Any]]:
+    """The length of a part of a row, and the parts, between which signals are heard."""
+    is_list = isinstance(row, (list, tuple))
+    size = _CONVERTED_IDS if is_list else _ARRAY_IDS
+    if len(row) <= size or not (is_list or row.flags.c_contiguous):
+        return size, (row,)
+    if not is_list and row.nbytes > (free_memory() or row.nbytes):
+        # Of a file larger than memory: its text would be larger still.
+        raise MemoryError(f"cannot allocate {row.nbytes:,} bytes for the ids")
+    return size, (row[start : start + size] for start in range(0, len(row), size))
 
 
 def decode_row(encoder: Encoder, row: Any, document: int | None = None, call: str = DECODE) -> bytes:
     """The bytes of one row. Raises `UnknownId`, `WrongType`, with the position."""
     decoded: list[bytes] = []
+    size, parts = _parts(row)
     try:
-        for part in _parts(row):
+        for part in parts:
             decoded.append(encoder.decode_bytes(part))
-        return b"".join(decoded)
+        return decoded[0] if len(decoded) == 1 else b"".join(decoded)
     except UnknownId as error:
         position = error.fields.get("position")
         if isinstance(position, int):
-            error.fields["position"] = position = position + len(decoded) * _CONVERTED_IDS
+            error.fields["position"] = position = position + len(decoded) * size
             error.where = _where(position, document)
         complete_error(error) if document is None else in_document(error, document)
         error.fix = _dtype_meant(row, encoder.n_vocab) or error.fix
@@ -477,6 +489,19 @@ def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None, 
             raise
         first += len(part)
     return b"".join(decoded)
+
+
+def text_of(decoded: bytes, errors: str) -> str:
+    """The text of decoded ids. `errors` as in `bytes.decode`; signals are heard in a long text."""
+    if len(decoded) <= _TEXT_BYTES:
+        return decoded.decode("utf-8", errors)
+    decoder, view = codecs.getincrementaldecoder("utf-8")(errors), memoryview(decoded)
+    starts = range(0, len(view), _TEXT_BYTES)
+    try:
+        return "".join([decoder.decode(view[i : i + _TEXT_BYTES], i == starts[-1]) for i in starts])
+    except UnicodeDecodeError:
+        pass  # its position would be that in a part
+    return decoded.decode("utf-8", errors)
 
 
 def _is_plain(ids: object) -> bool:

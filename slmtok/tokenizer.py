@@ -564,7 +564,7 @@ class Tokenizer(metaclass=NamesConstructors):
         if type(errors) is not str or errors != "replace":
             _check_handler(errors, ids, "tok.decode({}, skip_special={})", skip_special=skip_special)
         specials = self.specials if skip_special else None
-        return id_arrays.decode_ids(self._encoder, ids, specials).decode("utf-8", errors)
+        return id_arrays.text_of(id_arrays.decode_ids(self._encoder, ids, specials), errors)
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
         """The bytes of ids. Raises `UnknownId` with the position."""

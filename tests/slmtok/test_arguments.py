@@ -53,6 +53,7 @@ def test_an_unknown_id_is_reported_with_its_position(
     tok, ids, id, position, skip_special, converted, monkeypatch
 ) -> None:
     monkeypatch.setattr(id_arrays, "_CONVERTED_IDS", converted)
+    monkeypatch.setattr(id_arrays, "_ARRAY_IDS", converted)
     for call in (tok.decode, tok.decode_bytes):
         with pytest.raises(errors.UnknownId) as caught:
             call(ids, skip_special=skip_special)
@@ -82,6 +83,26 @@ def test_a_long_list_is_converted_in_parts_between_which_signals_are_heard(tok, 
             assert tok.decode(Watched(ids), skip_special=skip_special) == text
     halves = [slice(0, 2), slice(2, 4), slice(4, 6)]
     assert [key for key in converted if key.stop != id_arrays._MASK_IDS] == halves * 2
+
+
+def test_a_long_array_and_a_long_text_are_decoded_in_parts(tok, monkeypatch) -> None:
+    """Between the parts signals are heard."""
+    ids = np.concatenate([tok.encode("é€𝄞 a"), tok.encode(b"\xe2\x82a\xff"), tok.encode("𝄞")])
+    handlers = ("replace", "ignore", "backslashreplace", "surrogateescape", "strict")
+    whole = {errors: _outcome(tok, ids, errors) for errors in handlers}
+    for size in range(1, 6):
+        monkeypatch.setattr(id_arrays, "_ARRAY_IDS", size)
+        monkeypatch.setattr(id_arrays, "_TEXT_BYTES", size)
+        monkeypatch.setattr(id_arrays, "_MIN_WITH_HEADER", 0)
+        assert {errors: _outcome(tok, ids, errors) for errors in handlers} == whole
+    assert "UnicodeDecodeError" in whole["strict"] and "position 11" in whole["strict"]
+
+
+def _outcome(tok, ids, errors) -> str:
+    try:
+        return tok.decode(ids, errors)
+    except UnicodeDecodeError as error:
+        return repr(error) + str(error)
 
 
 def _check(error: errors.UnknownId, id: int, where: str) -> None:
@@ -438,6 +459,14 @@ def test_an_array_larger_than_all_memory_is_a_memory_error(tok):
     ids = np.broadcast_to(np.uint16(100), (1 << 60,))
     with pytest.raises(MemoryError, match="cannot allocate"):
         tok.decode(ids)
+
+
+def test_ids_of_a_file_larger_than_memory_are_a_memory_error(tok, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(id_arrays, "_ARRAY_IDS", 2)
+    monkeypatch.setattr(id_arrays, "free_memory", lambda: 9)
+    (tmp_path / "x.bin").write_bytes(np.full(5, 113, np.uint16).tobytes())
+    with pytest.raises(MemoryError, match="cannot allocate 10 bytes for the ids"):
+        tok.decode(np.memmap(tmp_path / "x.bin", dtype=np.uint16))
 
 
 UNWRITTEN = 10**5000
