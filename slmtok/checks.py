@@ -501,8 +501,18 @@ def can_be_file_name(name: str | bytes) -> bool:
         return False
 
 
+MUST_BE_PATH = "it looks like text, not like a path"
+
+
+def is_text(path: str | bytes) -> bool:
+    """Whether a path is longer than any that a system takes; its parts, of which a text has many, are not looked at."""
+    return len(path) > _MAX_PATH_BYTES
+
+
 def check_output_name(name: str | bytes) -> None:
     """Raises `OptionError` for a name that no file can have, `Unreadable` for one that is too long."""
+    if is_text(name):
+        raise name_too_long(os.fsdecode(name))
     if not can_be_file_name(name):
         raise OptionError(f"output {name!r} holds a zero byte or a lone surrogate", fix="name it without")
     path = os.fsdecode(name)
@@ -511,13 +521,14 @@ def check_output_name(name: str | bytes) -> None:
 
 
 def name_too_long(path: str) -> Unreadable:
-    """The error for a path that the system refuses for its length: the longest name in it, or the path, is blamed."""
-    name = max(Path(path).parts, key=lambda part: len(os.fsencode(part)), default=path)
-    what, limit = "name", f"{MAX_NAME_BYTES} bytes, and fewer on some encrypted disks"
-    if len(os.fsencode(path)) > _MAX_PATH_BYTES and len(os.fsencode(name)) <= MAX_NAME_BYTES:
-        what, name, limit = "path", path, f"{_MAX_PATH_BYTES:,} bytes"
+    """The error for a path that the system refuses for its length: the path, or the longest name in it, is blamed."""
+    what, name, limit = "path", path, f"{_MAX_PATH_BYTES:,} bytes"
+    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
+        name = max(Path(path).parts, key=lambda part: len(os.fsencode(part)), default=path)
+        what, limit = "name", f"{MAX_NAME_BYTES} bytes, and fewer on some encrypted disks"
     return Unreadable(
         f"the {what} {name[:40] + '…'!r} is too long: {len(os.fsencode(name)):,} bytes",
+        where=MUST_BE_PATH if is_text(path) or "\n" in path else None,
         limit=limit,
         fix=f"give it a shorter {what}",
         path=path,

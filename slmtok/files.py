@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from slmtok.checks import can_be_file_name, check_path, expanded_home, texts_of_one
+from slmtok.checks import MUST_BE_PATH, can_be_file_name, check_path, expanded_home, is_text, texts_of_one
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
 from slmtok.path_arguments import glob_matches, hub_fetch
@@ -159,12 +159,12 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def refuse_text(path: str, fix: str | None = None) -> None:
     """Raises `MissingInput` for a path that looks like text, where no file has this name."""
-    is_text = "\n" in path or "\0" in path or len(path) > 4096
-    is_text = is_text or any(len(part.encode(errors="replace")) > 255 for part in Path(path).parts)
-    if is_text and not os.path.exists(path):  # noqa: PTH110  (false for names that the system refuses)
+    looks_so = is_text(path) or "\n" in path or "\0" in path
+    looks_so = looks_so or any(len(part.encode(errors="replace")) > 255 for part in Path(path).parts)
+    if looks_so and not os.path.exists(path):  # noqa: PTH110  (false for names that the system refuses)
         raise MissingInput(
             f"no file {path[:40] + '…'!r}",
-            where="it looks like text, not like a path",
+            where=MUST_BE_PATH,
             fix=fix or f"import pathlib; pathlib.Path({free_name('text.txt')!r}).write_text(text)  # name this file",
         )
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from slmtok.checks import U64, check_int, check_output_name, integer_meant
+from slmtok.checks import MUST_BE_PATH, U64, check_int, check_output_name, integer_meant, is_text
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion, value_text
 from slmtok.foreign_options import any_of, closest, rule_of_share, split_of_share
 from slmtok.sizes import parse_size
@@ -47,7 +47,7 @@ def instead_of_options(cls: str, value: object) -> str:
     calls = {"CountOptions": "slmtok.count(corpus)", "TrainOptions": "slmtok.train(corpus, vocab_size=8192)"}
     if cls in calls and isinstance(value, (str, os.PathLike)):
         return f"{calls[cls]}.save({os.fspath(value)!r}) writes it; options are given by keyword"
-    return "pass options by keyword instead"
+    return "**options, without options=" if isinstance(value, Mapping) else "pass options by keyword instead"
 
 
 def parse_escapes(text: str) -> str:
@@ -305,6 +305,9 @@ def check_globs(name: str, value: object) -> tuple[str, ...]:
         raise OptionError(
             (Setting(name), " has an empty glob"), limit="at least one character", fix="leave it out", option=name
         )
+    if any(map(is_text, globs)):
+        fix = "globs of files, such as '*.min.js'"
+        raise OptionError((Setting(name), " has too long a glob"), where=MUST_BE_PATH, fix=fix, option=name)
     return tuple(globs)
 
 
@@ -660,7 +663,7 @@ def check_val(name: str, value: object) -> str:
         error.fix = share or error.parts["fix"]
         raise error
     match = VAL_RULE.fullmatch(value)
-    if value in ("auto", "none") or (value.startswith("files:") and len(value) > 6):
+    if value in ("auto", "none") or (value.startswith("files:") and len(value) > 6 and not is_text(value)):
         return value
     if match and float(match[2]) == 100:
         raise OptionError(
@@ -678,7 +681,7 @@ def check_val(name: str, value: object) -> str:
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P from 0.0001 to 99.9999, at most four decimals",
             fix=share or fix or any_of(name, ("auto", "none", "tail:10%")),
             option=name,
-            validation_file=value if where or meant == f"files:{value}" else None,
+            validation_file=value if meant and (where or meant == f"files:{value}") else None,
         )
     return value
 
@@ -688,6 +691,8 @@ def _val_meant(rule: str) -> tuple[str | None, str | None]:
 
     The place says of a file that it does not exist. The rule is None for a text that is like no rule.
     """
+    if is_text(rule):
+        return None, MUST_BE_PATH
     kind, colon, rest = rule.partition(":")
     if colon and (meant := closest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
         return ("files:" + rest if meant == "files" else rule_of_share(f"{meant}:{rest}") or "auto"), None

@@ -119,6 +119,11 @@ _THREADS: dict[str, Any] = {
 class Options:
     """Base of all option classes: construction checks each value against its spec."""
 
+    def __new__(cls, *args: object, **keywords: Any) -> Any:
+        """Raises `UnknownOption` for a keyword that is no option."""
+        _refuse_unknown(cls, keywords)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         """Raises `OptionError`, `WrongType`, and what the checks of single options raise."""
         for name, kind, spec in option_specs(type(self)):
@@ -722,17 +727,21 @@ def build_options(
     Raises `UnknownOption` for a keyword that is no field, and what the options themselves raise.
     """
     if options is not None and not isinstance(options, cls):
+        if isinstance(options, Mapping):
+            _refuse_unknown(cls, options)
         size = values.size_meant(options) if "vocab_size" in cls.__dataclass_fields__ else None
-        raise WrongType(
-            f"options must be {cls.__name__}, not {type(options).__name__}",
-            fix=(Setting("vocab_size", size),) if size else values.instead_of_options(cls.__name__, options),
-        )
+        fix = (Setting("vocab_size", size),) if size else values.instead_of_options(cls.__name__, options)
+        raise WrongType(f"options must be {cls.__name__}, not {type(options).__name__}", fix=fix)
     keywords = _named_as_fields(cls, keywords or {})
+    _refuse_unknown(cls, keywords)
+    return cls(**keywords) if options is None else replace(options, **keywords)
+
+
+def _refuse_unknown(cls: type[Options], keywords: Mapping[str, Any]) -> None:
     known = {name: spec.default for name, _, spec in option_specs(cls)}
     if wrong := {name: value for name, value in keywords.items() if name not in known}:
         names = ("force", "on_progress") if cls is PackOptions else ("progress",) if cls is not ReadOptions else ()
         raise unknown_options(wrong, {**known, **dict.fromkeys(names)}, known, cls, {*known} & {*keywords})
-    return cls(**keywords) if options is None else replace(options, **keywords)
 
 
 def parse_options(cls: type[AnyOptions], given: Mapping[str, Any]) -> AnyOptions:
@@ -761,21 +770,15 @@ def _named_as_fields(cls: type[Options], keywords: Mapping[str, Any]) -> dict[st
     aliases = {alias.removeprefix("--").replace("-", "_"): name for alias, name in flags}
     twice = next((name for name in keywords if aliases.get(name, name) != name and aliases[name] in keywords), None)
     if twice is not None:
-        raise OptionError(
-            (Setting(twice), " and ", Setting(aliases[twice]), " are one option"),
-            fix=("leave ", Setting(twice), " out"),
-            option=twice,
-        )
+        fact = (Setting(twice), " and ", Setting(aliases[twice]), " are one option")
+        raise OptionError(fact, fix=("leave ", Setting(twice), " out"), option=twice)
     return {aliases.get(name, name): value for name, value in keywords.items()}
 
 
 def changed_options(options: Options, names: Iterable[str]) -> list[str]:
     """Those of `names` whose value is not the default."""
-    return [
-        name
-        for name, _, spec in option_specs(type(options))
-        if name in names and getattr(options, name) != spec.default
-    ]
+    specs = option_specs(type(options))
+    return [name for name, _, spec in specs if name in names and getattr(options, name) != spec.default]
 
 
 def documents_options(cls: type[Options]) -> Callable[[Function], Function]:

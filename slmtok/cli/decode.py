@@ -40,7 +40,6 @@ from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input, read_file
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX, UNKNOWN_ID_FIX, complete_error
-from slmtok.opening import load
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def decode(
     target = output or STDIO
     inputs = [source, source + OFFSETS_SUFFIX, name]
     check_output(target, inputs=inputs, force=force, content=None if errors == "keep" else PLAIN_TEXT)
-    tok = load(name)
+    tok = packed.load_for(source, data, name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
     notes: list[str] = []
     bounds, has_bounds = _bounds(tok, skip_special=skip_special), False

@@ -16,13 +16,13 @@ from slmtok.cli.arguments import arguments_of, command_line, options_by_flag
 from slmtok.cli.files import document_range, names_tokenizer
 from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
-from slmtok.errors import MissingInput, OptionError, WrongFormat
+from slmtok.errors import MissingInput, OptionError, SlmtokError, WrongFormat
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import SHARD, data_in, is_run, kind_of_file, lacks_of_run
 from slmtok.files import free_name, read_file
 from slmtok.formats.foreign_files import hint_in
 from slmtok.formats.id_files import IdRow
-from slmtok.opening import TOKENIZER_FILES
+from slmtok.opening import TOKENIZER_FILES, load
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -228,24 +228,41 @@ def verify_data(path: str, deep: bool) -> str:
     return check_token_files(data, deep=deep) if isinstance(data, TokenFiles) else check(path, deep=deep)
 
 
+def load_for(path: str, data: Data | None, name: str) -> Tokenizer:
+    """The tokenizer `name`, for the ids at `path`, which packed data may hold. Raises what `load` raises.
+
+    Raises `OptionError` for data that were packed with another tokenizer, and for data with their tokenizer beside them
+    where `name` cannot be opened: to look for it would be in vain.
+    """
+    own = None if data is None or data.fingerprint is None else data.tokenizer
+    is_there = own is not None and own.exists()
+    fix = "leave --tokenizer out: the folder contains the right one"
+    try:
+        tokenizer = load(name)
+    except SlmtokError as error:
+        if not (is_there and is_given("tokenizer")):
+            raise
+        fact = f"{path} was packed with {own}, and {name} is not needed"
+        raise OptionError(fact, where=f"{name} cannot be opened: {error.fact}", fix=fix, option="tokenizer") from error
+    if data is None or data.fingerprint in (None, tokenizer.fingerprint):
+        return tokenizer
+    raise OptionError(
+        f"{path} was packed with another tokenizer: {(data.fingerprint or '')[:8]}…, not {tokenizer.fingerprint[:8]}…",
+        fix=fix
+        if is_given("tokenizer") and is_there
+        else f"slmtok decode {quote(path)} -t TOK with that one; the tokenizer in the folder was "
+        f"{'replaced' if is_there else 'lost'}",
+        option="tokenizer",
+    )
+
+
 def read_documents(path: str, data: Data, docs: str | None, split: str | None, tokenizer: Tokenizer) -> Iterator[IdRow]:
     """The documents `docs` of a split (the first one by default) of the data at `path`; all of them without `docs`.
 
-    Raises `OptionError` for another tokenizer, and for a range where the documents cannot be told apart.
+    Raises `OptionError` for a range where the documents cannot be told apart.
     """
     from slmtok.shards import Shards
 
-    if data.fingerprint not in (None, tokenizer.fingerprint):
-        is_there = data.tokenizer is not None and data.tokenizer.exists()
-        raise OptionError(
-            f"{path} was packed with another tokenizer: {(data.fingerprint or '')[:8]}…, "
-            f"not {tokenizer.fingerprint[:8]}…",
-            fix="leave --tokenizer out: the folder contains the right one"
-            if is_given("tokenizer") and is_there
-            else f"slmtok decode {quote(path)} -t TOK with that one; the tokenizer in the folder was "
-            f"{'replaced' if is_there else 'lost'}",
-            option="tokenizer",
-        )
     name = split or data.splits[0]
     document: Callable[[int], Any]
     if isinstance(data, Shards):

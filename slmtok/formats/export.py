@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import explains_calls
+from slmtok.calls import explains_calls, help_call
 from slmtok.checks import check_output_name, check_path, check_type, refuse_home
-from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError
+from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError, suggestion, value_text
 from slmtok.file_kinds import is_run
 from slmtok.files import free_name
 from slmtok.foreign_options import unknown_format
@@ -111,7 +111,16 @@ def _check_settings(settings: object, target: Target) -> None:
     if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
         return
     for each in sorted({*cast("Any", settings or ())} - known.keys(), key=str):
-        raise OptionError(f"settings has {each!r}, which {target.name!r} does not take", fix=f"leave {each!r} out")
+        names = [*known][2:]
+        meant = suggestion(str(each), names)
+        raise OptionError(
+            f"settings has {each!r}, which {target.name!r} does not take"
+            + (f"; did you mean {meant!r}?" if meant else ""),
+            limit=f"settings of {target.name}: {', '.join(names) or 'none'}",
+            fix=f"settings={{{meant!r}: {value_text(cast('Any', settings)[each])}}}"
+            if meant
+            else help_call(target.files),
+        )
 
 
 def _open(tokenizer: Tokenizer, target: Target, folder: Path, name: str) -> Encode:

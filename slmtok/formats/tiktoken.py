@@ -40,7 +40,7 @@ from slmtok.errors import (
     suggestion,
     unknown_name,
 )
-from slmtok.files import free_name, read_limited
+from slmtok.files import free_name, read_limited, refuse_text
 from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, has_own_ids, is_own, own_vocabulary
 from slmtok.json_files import corrupt, parse
@@ -238,6 +238,7 @@ def _without_side(path: Path) -> SlmtokError:
 
 
 def _unknown_source(name: str) -> Exception:
+    refuse_text(name, "a name such as 'gpt2', or the path of a file of ranks")
     if suggestion(name, ENCODINGS) or encoding_meant(name) or not (os.sep in name or "." in name):
         return _unknown_encoding(name, "slmtok.from_tiktoken")
     return MissingInput(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok import schema
 from slmtok.checks import check_index
 from slmtok.errors import OptionError, Setting
+from slmtok.files import refuse_text
 from slmtok.indexing import explains_indexing
 from slmtok.json_files import parse, read_bounded
 from slmtok.shards.format import (
@@ -172,6 +173,7 @@ def open_token_files(path: str | os.PathLike[str]) -> TokenFiles | None:
 
     Raises `CorruptFile` for a `meta.json` or files that contradict each other, `UnsupportedVersion`.
     """
+    refuse_text(os.fspath(path))
     where = Path(path)
     single = not where.is_dir()
     meta = read_meta(where.parent if single else where)

@@ -20,7 +20,7 @@ from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.calls import Expression, argument_text, call_text, counts_in_memory, explains_calls
 from slmtok.checks import U64, as_list, check_int, check_path, check_type
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
-from slmtok.files import free_name
+from slmtok.files import free_name, refuse_text
 from slmtok.indexing import explains_indexing
 from slmtok.path_arguments import is_glob
 from slmtok.sizes import format_bytes
@@ -363,6 +363,7 @@ def merge_counts(
     if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
         fix = "['a.counts', 'b.counts']"
         if isinstance(paths, (str, os.PathLike)):
+            refuse_text(os.fspath(paths), fix)
             options: dict[str, int] = {"min_count": minimum} if minimum > 1 else {}
             options |= {"allow_duplicate": True} if allow_duplicate else {}
             fix = _merge_meant(paths, out, {**options, "force": True} if force else options)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 import numpy as np
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
-from slmtok.checks import U64, are_texts, check_int, refuse_masked
+from slmtok.checks import U64, are_texts, check_int, is_text, refuse_masked
 from slmtok.errors import (
     InvalidTokens,
     Message,
@@ -492,6 +492,9 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
 
 
 def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
+    if isinstance(ids, (str, bytes)) and is_text(ids):
+        fact = (Setting("ids"), f" takes integers, not a text of {len(ids):,} characters")
+        raise WrongType(fact, fix="ids=json.loads(text), if it is JSON with a list of ids")
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise WrongType((Setting("ids"), f" takes integers, not {value_text(ids)}"), fix=_ids_meant(ids, vocabulary))
     refuse_masked(ids)

@@ -32,6 +32,26 @@ def test_every_class(kind: type[SlmtokError]) -> None:
     assert shown["message"] == str(error)
 
 
+def test_variables_of_a_fix_are_explained() -> None:
+    """The caller's line need not hold them; the comment keeps a line that can be pasted."""
+    records = "slmtok.Texts(row['text'] for row in rows)"
+    explained = {
+        records: f"{records}  # rows stands for your own value",
+        "slmtok.Texts([*a, *b])": "slmtok.Texts([*a, *b])  # a, b stand for your own values",
+        "slmtok.Texts(texts), or a path": "slmtok.Texts(texts), or a path; texts stands for your own value",
+        "for texts: slmtok.Texts(texts)": "for texts: slmtok.Texts(texts)  # texts stands for your own value",
+        "tok.encode_batch(['a', 'b'])": "tok.encode_batch(['a', 'b'])",
+        "[tok.decode(row) for row in [[1], [2]]]": "[tok.decode(row) for row in [[1], [2]]]",
+        "give texts: the array holds none": "give texts: the array holds none",
+        "tok.encode(text) gives ids": "tok.encode(text) gives ids",
+    }
+    for fix, shown in explained.items():
+        error = errors.WrongType("the fact", fix=fix)
+        assert str(error) == f"the fact\n  fix:   {shown}"
+        assert error.fix == fix
+        assert error.render(lambda setting: setting.name).endswith(f"fix:   {fix}")
+
+
 def test_registry_is_complete() -> None:
     leaves = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, SlmtokError)}
     assert set(ERRORS) == leaves - {SlmtokError}

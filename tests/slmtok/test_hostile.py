@@ -7,12 +7,17 @@ of time are wide: they catch what hangs, not what is slow.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import slmtok
 from slmtok import _engine
+from slmtok.errors import SlmtokError
+from slmtok.formats.export import export
+from slmtok.shards.token_files import open_token_files
 
 SIZES = (100_000, 1_000_000)
 N_MERGES = 8192 - 272
@@ -68,3 +73,37 @@ def test_a_million_bytes_unseen(name: str) -> None:
     ids = tok.encode(text)
     assert ids.dtype == np.uint16
     assert tok.decode_bytes(ids) == text
+
+
+@pytest.mark.timeout(10)
+def test_a_text_in_the_place_of_a_path_is_named_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in globs and rules; slashes and wildcards in it are not looked at, which took minutes."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("the cat sat on the mat " * 20)
+    tok = slmtok.train("a.txt", vocab_size=275)
+    text = "a/b c? " * 500_000
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: slmtok.pack("a.txt", tok, "data", val=text),
+        lambda: slmtok.pack("a.txt", tok, "data", val=f"files:{text}"),
+        lambda: slmtok.pack("a.txt", tok, text),
+        lambda: slmtok.pack(text, tok, "data"),
+        lambda: slmtok.train(text, vocab_size=275),
+        lambda: slmtok.count("a.txt", exclude=text),
+        lambda: slmtok.count("a.txt", domains={"code": text}),
+        lambda: slmtok.count("a.txt", cache_dir=text),
+        lambda: slmtok.count("a.txt", spill_dir=text),
+        lambda: slmtok.merge_counts(text, "all.counts"),
+        lambda: slmtok.from_tiktoken(text),
+        lambda: slmtok.load(text),
+        lambda: tok.save(text),
+        lambda: tok.encode_files(text, "ids.bin"),
+        lambda: tok.encode_files("a.txt", text),
+        lambda: export(tok, "hf", text),
+        lambda: open_token_files(text),
+    )
+    for call in calls:
+        with pytest.raises(SlmtokError, match="it looks like text, not like a path") as caught:
+            call()
+        assert len(str(caught.value)) < 600
+    with pytest.raises(SlmtokError, match="ids takes integers, not a text of 3,500,000 characters"):
+        slmtok.prune(tok, ids=text)  # type: ignore[arg-type]

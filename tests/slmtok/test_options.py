@@ -153,3 +153,17 @@ def test_what_files_record() -> None:
         "max_tokens": None,
         "max_chunks": None,
     }
+
+
+def test_a_name_that_is_no_option_is_answered_by_those_that_are() -> None:
+    """In the constructor and in a mapping as for keywords: left out, it would change what was meant."""
+    for given in (lambda each: TrainOptions(**each), lambda each: build_options(TrainOptions, each)):
+        with pytest.raises(UnknownOption, match="unknown option 'zzqq'\n  limit: known: allow_smaller") as caught:
+            given({"zzqq": 3})
+        assert caught.value.fix == "help(slmtok.train)"
+        with pytest.raises(UnknownOption, match="did you mean 'vocab_size'") as caught:
+            given({"vocab_siz": 300})
+        assert caught.value.fix == "vocab_size=300"
+    with pytest.raises(WrongType, match="options must be TrainOptions, not dict") as wrong:
+        build_options(TrainOptions, {"vocab_size": 300})  # type: ignore[type-var]
+    assert wrong.value.fix == "**options, without options="

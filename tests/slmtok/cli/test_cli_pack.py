@@ -120,6 +120,19 @@ def test_decode_with_another_tokenizer(slmtok, lines, tok, tmp_path):
     assert ran.code == 2 and "packed with another tokenizer" in ran.err
 
 
+def test_decode_with_a_tokenizer_that_cannot_be_opened(slmtok, lines, tok, tmp_path, monkeypatch):
+    """The tokenizer of the data is beside them: no file is fetched for one that does not fit."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    for name in ("tiktoken:gpt2", "missing.json"):
+        ran = slmtok("decode", "data", "-t", name)
+        assert ran.code == 2
+        assert ran.err.startswith(f"error: data was packed with data/tok.json, and {name} is not needed\n")
+        assert "fix:   leave --tokenizer out: the folder contains the right one\n" in ran.err
+    (tmp_path / "data/tok.json").unlink()
+    assert "error: no file 'missing.json'\n" in slmtok("decode", "data", "-t", "missing.json").err
+
+
 def test_info_and_verify(slmtok, lines, tok, tmp_path):
     slmtok("pack", lines, "-t", tok, "-o", "data", "--domain", "stories=*.lines", "--shard-tokens", "5000")
     ran = slmtok("info", "data")

@@ -363,3 +363,11 @@ def test_a_file_that_cannot_be_replaced_is_named_in_its_folder(bpe400, tmp_path,
     assert error.where == f"the folder {str(place)!r}; some outputs are written; the same command finishes them"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     export(bpe400, "hf", place, verify=False, force=True)
+
+
+def test_a_setting_that_the_target_does_not_have(tmp_path: Path) -> None:
+    tok = slmtok.train(slmtok.Texts(["the cat sat"]), vocab_size=273)
+    with pytest.raises(OptionError, match="settings has 'zzqq', which 'tiktoken' does not take") as caught:
+        export(tok, "tiktoken", tmp_path / "out", settings={"zzqq": 1})
+    assert caught.value.fix == "help(slmtok.formats.tiktoken.files)"
+    assert caught.value.limit == "settings of tiktoken: none"
