@@ -71,7 +71,9 @@ _PATTERN: Message = (
     Setting("pattern", "slm"),
     ", for instance: the pattern says how words, digits and spaces are split",
 )
-_SPECIALS = ("specials", "special_tokens", "user_defined_symbols", "control_symbols", "additional_special_tokens")
+_OF_CONTROL = "control_symbols"
+"""The option of SentencePiece for special tokens that no text spells, as ours are."""
+_SPECIALS = ("specials", "special_tokens", "user_defined_symbols", _OF_CONTROL, "additional_special_tokens")
 _OURS: dict[str, str] = {
     **dict.fromkeys(("files", "input", "dataset", "data", "texts"), "corpus"),
     **dict.fromkeys(("overwrite", "exist_ok"), "force"),
@@ -104,10 +106,6 @@ _FIXES: dict[str, tuple[str, Message]] = {
         (Setting("unit", "chars"), ", which gives spans in characters, as transformers does"),
     ),
     "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
-    **dict.fromkeys(
-        _SPECIALS,
-        ("special", (Setting("special", {"user": "<|user|>"}),)),
-    ),
     **{
         f"{role}_{what}": ("special", (Setting("special", {role: f"<{role}>"}), ", for instance"))
         for role in ("unk", "bos", "eos", "pad", "sep", "mask")
@@ -458,8 +456,9 @@ def split_of_share(share: object) -> Message:
 
 def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
-    if name in _SPECIALS and "special" in options and (spelled := specials_meant(value)):
-        return "special", (Setting("special", spelled),)
+    if name in _SPECIALS and "special" in options:
+        spelled = specials_meant(value) or {"user": "<|user|>"}
+        return "special", (Setting("special", spelled), *(() if name == _OF_CONTROL else _stays_text(spelled)))
     if name == "trainer" and "vocab_size" in options and (settings := _settings_of_trainer(value)):
         return "vocab_size", settings
     if name in DIVIDING_SHARES and "val" in options:
@@ -500,6 +499,14 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
     return None, fix if needed in options else _NEEDLESS.get(name)
 
 
+def _stays_text(spelled: Mapping[str, str]) -> tuple[str | Setting, ...]:
+    """How these specials differ from those that other libraries find in each text; nothing without any."""
+    if not spelled:
+        return ()
+    stays = f"; text that spells {'it' if len(spelled) == 1 else 'them'} stays text, also in pack"
+    return f"{stays}; encode gives the special ids with ", Setting("allow_special", tuple(spelled))
+
+
 def _settings_of_trainer(trainer: object) -> Message | None:
     """The options of a trainer of tokenizers by our names; None for an object without a size."""
     size, least = getattr(trainer, "vocab_size", None), getattr(trainer, "min_frequency", 0)
@@ -511,4 +518,4 @@ def _settings_of_trainer(trainer: object) -> Message | None:
     texts = [str(getattr(each, "content", each)) for each in getattr(trainer, "special_tokens", ())]
     if spelled := specials_meant(texts):
         found.append(Setting("special", spelled))
-    return (found[0], *(part for each in found[1:] for part in (", ", each)))
+    return (found[0], *(part for each in found[1:] for part in (", ", each)), *_stays_text(spelled))

@@ -321,6 +321,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             words += taken
             expanded |= {word: f'"{word}"' for word in taken if word.startswith("$(")}
             each_other = each_other or "".join(_EACH_OTHER.findall(ours))
+            remark += "".join(f" # {each}" for each in _STAYS_TEXT.findall(ours))
         elif not ours.startswith("leave it out") or len(unknown) < least:
             # What a single option is left out for is said.
             return None
@@ -348,6 +349,8 @@ _OPTIONS = re.compile(r"""(?:'[^']*'|"[^"]*"|(?![,:;] ).)*""", re.DOTALL)
 
 
 _EACH_OTHER = re.compile(", and a (?:run|command) for each other value")
+_STAYS_TEXT = re.compile("; (text that spells .*)")
+"""What a remedy says of a special token that another tool finds in each text."""
 
 
 def _without_equivalent(context: click.Context) -> list[str]:

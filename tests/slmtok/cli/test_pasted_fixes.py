@@ -687,9 +687,27 @@ def test_a_csv_of_tabs(slmtok, here: Path, text: str, fix: str) -> None:
 )  # fmt: skip
 def test_an_option_of_another_trainer(slmtok, here: Path, option: str, fix: str) -> None:
     line = ["train", "b.txt", "--vocab", "273", "-o", "x.json", "--allow-smaller"]
-    assert fix_of(slmtok(*line, *shlex.split(option))) == fix
+    assert fix_of(slmtok(*line, *shlex.split(option))).partition("; text that spells")[0] == fix
     ran = slmtok(*line, *shlex.split(fix.removeprefix("use ")))
     assert ran.code == 0 and ("docs" not in option or "3 documents" in ran.out), ran
+
+
+def test_specials_that_another_trainer_finds_in_text(slmtok, here: Path) -> None:
+    """Text that spells a special of ours stays text: the fix says so, and how its id is made."""
+    line = ["train", "b.txt", "--vocab", "273", "-o", "x.json", "--allow-smaller"]
+    fix, remark = fix_of(slmtok(*line, "--user_defined_symbols", "<sep>,<cls>")).split("; ", 1)
+    assert remark.startswith("text that spells them stays text, also in pack; encode gives the special ids with ")
+    assert slmtok(*line, *shlex.split(fix.removeprefix("use "))).code == 0
+    encode = ["encode", "-", "-t", "x.json", "--output-format", "tokens"]
+    assert "<sep>" not in slmtok(*encode, stdin=b"a<sep>b<cls>").out.split()
+    ran = slmtok(*encode, *shlex.split(remark.partition(" with ")[2]), stdin=b"a<sep>b<cls>")
+    assert {"<sep>", "<cls>"} <= {*ran.out.split()}, ran
+    # No text spells a control symbol of SentencePiece either.
+    assert fix_of(slmtok(*line, "--control_symbols", "<sep>")) == "use --special 'sep=<sep>'"
+    several = fix_of(slmtok(*line, "--model_type", "bpe", "--user_defined_symbols", "<sep>"))
+    assert several.endswith(" # text that spells it stays text, also in pack; encode gives the special ids with "
+                            "--allow-special sep")  # fmt: skip
+    assert shlex.split(several, comments=True)[-2:] == ["--special", "sep=<sep>"]
 
 
 def test_the_name_of_a_data_set(slmtok, here: Path) -> None:
