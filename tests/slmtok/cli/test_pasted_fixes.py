@@ -425,9 +425,17 @@ def test_a_checkpoint_of_pytorch(slmtok, here: Path) -> None:
     with zipfile.ZipFile("model.pt", "w") as archive:
         archive.writestr("model/data.pkl", b"\x80\x02}q\0.")
     ran = slmtok("train", "model.pt", "--vocab", "290", "-o", "new.json")
-    assert "'model.pt' is a checkpoint of PyTorch, not text" in ran.err and fix_of(ran).startswith("name the text, or")
+    assert "'model.pt' is a checkpoint of PyTorch, not text" in ran.err and fix_of(ran) == "name the text"
     ran = slmtok("encode", "a.txt", "-t", "model.pt")
     assert "error: model.pt is a checkpoint of PyTorch, not a tokenizer file of slmtok" in ran.err
+
+
+def test_a_sentencepiece_model_is_no_corpus(slmtok, here: Path) -> None:
+    (here / "m.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02" + bytes(40))
+    ran = slmtok("train", "m.model", "--vocab", "290", "-o", "new.json")
+    assert ran.code == 2 and "error: 'm.model' is a SentencePiece model, not text" in ran.err
+    assert fix_of(ran) == "name the text that it was trained on"
+    assert fix_of(slmtok("train", "a.txt", "m.model", "--vocab", "290", "-o", "new.json")) == "--exclude '*.model'"
 
 
 def test_a_text_or_a_token_as_the_file_of_required_tokens(slmtok, here: Path) -> None:
@@ -568,8 +576,9 @@ def test_records_that_are_read_as_text_are_noted(slmtok, here: Path) -> None:
 def test_compressed_stdin_is_decompressed(slmtok, here: Path) -> None:
     for line in ("train - --vocab 280 -o x.json", "encode - -t tok.json"):
         fix = fix_of(slmtok(*line.split(), stdin=gzip.compress(TEXT.encode())))
-        assert fix == f"gzip -dc FILE | slmtok {line}"
-    assert fix_of(slmtok("count", "-", stdin=b"\x28\xb5\x2f\xfd" + bytes(9))) == "zstd -dc FILE | slmtok count -"
+        assert fix == f"pipe it through gzip -dc: gzip -dc | slmtok {line}"
+    fix = fix_of(slmtok("count", "-", stdin=b"\x28\xb5\x2f\xfd" + bytes(9)))
+    assert fix == "pipe it through zstd -dc: zstd -dc | slmtok count -"
 
 
 @pytest.mark.parametrize("text", ['[{"text": "the cat"}, {"text": "a dog"}]', '[\n{"text": "the cat"}\n]'])
