@@ -320,11 +320,11 @@ def unknown_id(id: object, n_vocab: int) -> UnknownId:
 
 def check_out_type(out_type: object) -> type:
     """SentencePiece's `out_type` as int or str. Raises `OptionError`."""
-    if out_type not in (int, str, "int", "str"):
-        fix = "out_type=str" if isinstance(out_type, str) and "piece" in out_type else "out_type=int"
+    if out_type not in (int, str):
+        fix = "out_type=str" if isinstance(out_type, str) and re.search("piece|str", out_type) else "out_type=int"
         limit = "int, str for pieces"
         raise OptionError(f"out_type={value_text(out_type)} is not offered", limit=limit, fix=fix, option="out_type")
-    return str if out_type in (str, "str") else int
+    return str if out_type is str else int
 
 
 _SPACE = "\u2581"

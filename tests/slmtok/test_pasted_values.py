@@ -167,8 +167,9 @@ def test_one_spelling_in_the_place_of_a_set_of_tiktoken(tok: slmtok.Tokenizer) -
 
 def test_pieces_of_sentencepiece(tok: slmtok.Tokenizer) -> None:
     sp, wrong = SentencePieceProcessor(tok), 5
-    fix = refused(lambda: sp.encode("a cat", out_type="piece"), OptionError)
-    assert all(isinstance(piece, str) for piece in eval(f"sp.encode('a cat', {fix})", {"sp": sp}))
+    for out_type in ("piece", "str"):
+        fix = refused(lambda out_type=out_type: sp.encode("a cat", out_type=out_type), OptionError)
+        assert all(isinstance(piece, str) for piece in eval(f"sp.encode('a cat', {fix})", {"sp": sp}))
     fix = refused(lambda: sp.piece_to_id(wrong), WrongType)
     assert fix == "id_to_piece(5)" and eval(f"sp.{fix}", {"sp": sp})
 
