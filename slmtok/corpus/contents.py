@@ -650,6 +650,9 @@ def _leave_out_all(
     return (*fix, f", and for {next(iter(others))!r}: ", *((rest,) if isinstance(rest, str) else rest))
 
 
+_PIPED = "pipe it through {0}: {0} | slmtok ..."
+
+
 def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOptions) -> OptionError:
     """The error for these files of a corpus. Its fix reads the first, leaves out what is no text, or reads bytes."""
     path, content = next(iter(found.items()))
@@ -693,8 +696,7 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
         fix = ("name a .parquet file, uncompressed" + "; cat > FILE.parquet saves stdin" * (path == STDIN),)
     if content.name in _DECOMPRESS and (path == STDIN or head_of_pipe(path)):
         program = _DECOMPRESS[content.name]
-        piped = f"pipe it through {program}: {program} | slmtok ..."
-        fix = (piped if path == STDIN else f"name <({program} FILE) in its place",)
+        fix = (_PIPED.format(program) if path == STDIN else f"name <({program} FILE) in its place",)
     if len({*map(_is_left_out, found.values())}) > 1:
         fix = _leave_out_all(found, paths, options)
     is_packed = path == STDIN and content.name in _DECOMPRESS
