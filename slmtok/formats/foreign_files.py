@@ -15,9 +15,9 @@ from slmtok.files import free_name, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.path_arguments import hub_fetch
 
-TRAIN_OWN = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
-"""In a fix, with a name that no file has; commands replace it by a command with the files that they were given."""
-TRAIN_OWN_CALL = re.compile(re.escape(TRAIN_OWN).replace(re.escape("tok.json"), "[^']+"))
+TRAIN_OWN = "slmtok.train('CORPUS', vocab_size=8192, allow_smaller=True).save('{tok.json}')"
+"""In a fix, as `with_names` gives it; commands replace it by a command with the files that they were given."""
+TRAIN_OWN_CALL = re.compile(re.escape(TRAIN_OWN).replace(re.escape("{tok.json}"), "[^']+"))
 READ_PAIR = "from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; "
 """Begins the code of `pair_code` in a fix; commands replace it by a command with their output."""
 _SETTINGS = (
@@ -41,7 +41,7 @@ _WORDPIECE = re.compile(rb"\[PAD\]\r?\n|\[UNK\]\r?\n")
 
 def train_own(output: str = "tok.json") -> str:
     """The call that trains a tokenizer, into a file of this name, or one like it that does not exist."""
-    return TRAIN_OWN.replace("'tok.json'", repr(free_name(output)))
+    return TRAIN_OWN.replace("'{tok.json}'", repr(free_name(output)))
 
 
 def _not_supported() -> str:
