@@ -212,7 +212,7 @@ CASES = {
     "decode cut.json.ids.npy -t tok.json": (2, "is the map from old to new ids of cut.json, not ids\n"),
     "pack a.txt -t tok.json -o d --dropout-seed 4": (2, "error: --dropout-seed 4 has no effect without dropout\n"),
     "pack a.txt -t tok.json -o d --subset 1,1": (2, "fix:   --subset 1\n"),
-    "info a.counts.digests": (2, "fix:   slmtok audit tok.json --on val.txt --leak a.counts.digests\n"),
+    "info a.counts.digests": (2, "fix:   slmtok audit TOK --on TEXT --leak a.counts.digests\n"),
     "align folder folder --on a.txt": (1, "fix:   slm eval RUN --on TEXT --losses FILE writes one\n"),
     "train model --vocab 300 -o x": (2, "'model' is a model of Hugging Face, not text\n"),
     "report tok.json a.txt -o x.html": (1, "fix:   slmtok report tok.json -o x.html --on a.txt\n"),
