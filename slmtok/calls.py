@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 from slmtok.callbacks import brief_parameter, ends_forked_child, unlike_function
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OF_BOS, OUTPUTS, foreign_option, hf_options, specials_meant
-from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
+from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob, with_names
 from slmtok.record_texts import are_segments, is_source, left_out, scalar, short_text
 
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -27,35 +27,38 @@ _CATCH = ("more", "unknown")
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 EXAMPLES = {
-    "corpus": "'corpus.txt'",
-    "counts.save.path": "'all.counts'",
+    "corpus": "'CORPUS'",
+    "counts.save.path": "'{all.counts}'",
     "export.to": "'hf'",
-    "folder": "'exported'",
+    "folder": "'{exported}'",
     "hf.text": "'some text'",
     "input": "'some text'",
-    "slmtok.merge_counts.out": "'all.counts'",
-    "slmtok.merge_counts.paths": "['a.counts', 'b.counts']",
+    "slmtok.merge_counts.out": "'{all.counts}'",
+    "slmtok.merge_counts.paths": "['COUNTS']",
     "name_or_path": "'cl100k_base'",
     "n_vocab": "4096",
-    "out": "'out'",
-    "path": "'tok.json'",
+    "out": "'{out}'",
+    "path": "'{TOK}'",
     "pad": "tok.specials.pad",
-    "paths": "['a.txt', 'b.txt']",
+    "paths": "['CORPUS']",
     "role": "'user'",
     "special_tokens": "['<|endoftext|>']",
     "text": "'<|user|>'",
+    "tok.save.path": "'{tok.json}'",
     "tokenizer": "tok",
-    "tokenizer_dir": "'tokenizer'",
+    "save.path": "'FILE'",
+    "save.tokenizer_dir": "'{tokenizer}'",
+    "tokenizer_dir": "'DIR'",
     "tokenizers": "tok",
     "value": "tok.specials.pad",
     "vocab_size": "8192",
 }
-"""What an argument may be, by its name."""
+"""What an argument may be, by its name; `with_names` fills in the names of files."""
 
 
 OF_ROWS = "slmtok.Ragged(np.concatenate(rows), np.cumsum([0, *map(len, rows)])), for rows of ids"
 """The call that makes a `Ragged`."""
-OF_TOKENIZER = "slmtok.train('corpus.txt', vocab_size=8192) makes one, slmtok.load('tok.json') opens one"
+_OF_TOKENIZER = "slmtok.train('CORPUS', vocab_size=8192) makes one, slmtok.load('{TOK}') opens one"
 """The calls that make a `Tokenizer`."""
 _VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "slmtok.Texts(texts)"}
 """The variables that hold objects of these types in the calls of errors."""
@@ -249,7 +252,7 @@ def wrong_call(
         return in_memory
     packed = pack_meant(args, keywords) if name == "pack" else None
     if missing:
-        fix = OF_ROWS if name == "Ragged" else OF_TOKENIZER if name == "Tokenizer" else packed or example
+        fix = OF_ROWS if name == "Ragged" else with_names(_OF_TOKENIZER) if name == "Tokenizer" else packed or example
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=fix, option=missing[0])
     twice = next((each for each in positional[: len(args)] if each in keywords), None)
     if twice is not None:
@@ -659,10 +662,11 @@ def counts_in_memory(paths: object, out: object) -> WrongType | None:
             fix = f"a.save({files[0]!r}), b.save({files[1]!r}), slmtok.merge_counts({files}, {merged!r})"
         return WrongType(fact, limit="merge_counts(paths, out) sums files", fix=fix)
     listed = paths if isinstance(paths, (list, tuple)) else ()
-    saved = [f"counts[{index}].save('{index}.counts')" for index, each in enumerate(listed) if _is_counts(each)]
+    held = {index: free_name(f"{index}.counts") for index, each in enumerate(listed) if _is_counts(each)}
+    saved = [f"counts[{index}].save({name!r})" for index, name in held.items()]
     if not saved:
         return None
-    names = [f"{index}.counts" if _is_counts(each) else str(each) for index, each in enumerate(listed)]
+    names = [held.get(index) or str(each) for index, each in enumerate(listed)]
     return WrongType(
         f"paths lists {len(saved)} counts in memory, not files",
         limit="merge_counts sums files; counts is the list that you gave",
@@ -701,9 +705,7 @@ def _completed(
     """A call of `name` with the arguments that were given, and examples of others that it requires."""
     shown = [argument_text(value, each) for each, value in zip(positional, args, strict=False)]
     for each in required[len(args) :]:
-        example = Expression(EXAMPLES.get(f"{name}.{each}", EXAMPLES.get(each, each)))
-        if each in ("folder", "out") or name.endswith(".save"):
-            example = Expression(repr(free_name(example.strip("'"))))
+        example = Expression(with_names(EXAMPLES.get(f"{name}.{each}", EXAMPLES.get(each, each))))
         shown.append(argument_text(keywords.get(each, example), each))
     shown += [f"{each}={argument_text(value, each)}" for each, value in keywords.items() if each not in required]
     return f"{name}({', '.join(shown)})"
@@ -757,7 +759,7 @@ def meant_option(
         return None, None
     is_odd = isinstance(value, type) or (isinstance(value, bool) and not isinstance(options[meant], bool))
     if is_odd and (meant in EXAMPLES or options[meant] is not None):
-        return meant, f"{meant}={EXAMPLES[meant]}" if meant in EXAMPLES else None
+        return meant, with_names(f"{meant}={EXAMPLES[meant]}") if meant in EXAMPLES else None
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
     if refusal is not None and refusal.fields.get("option") == meant and not is_number:
         return meant, refusal.parts["fix"]

@@ -27,6 +27,11 @@ class Content(NamedTuple):
     packed: bool = False
     integers: bool = False
 
+    @property
+    def is_no_text(self) -> bool:
+        """Whether nothing makes text of the file."""
+        return self.read_by is None or str(self.read_by).startswith(NAME_THE_TEXT)
+
 
 def _text_in(encoding: str) -> Content:
     return Content(f"text in {encoding.upper()}", Setting("encoding", encoding), encoded=True)
@@ -48,13 +53,16 @@ _PICKLE = Content("a pickle")
 _NUMPY, _INTEGERS = Content("a numpy array"), Content("a numpy array", integers=True)
 _NUMPY_OF_INTEGERS = re.compile(rb"\x93NUMPY.{2,8}\{'descr': '[<>|=][iu]", re.DOTALL)
 NAME_THE_TEXT = "name the text"
-"""The remedy for a file of which nothing makes text."""
+"""Begins the remedy for a file of which nothing makes text."""
 CHECKPOINT = Content("a checkpoint of PyTorch", NAME_THE_TEXT)
 _TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
 """`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
 _SAFETENSORS = re.compile(rb".{5}\0{3}\{[\" ]", re.DOTALL)
 """The length of the header in 8 bytes, and its JSON. The length may begin as a pickle does."""
 _TENSORS = Content("a file of tensors (safetensors)", NAME_THE_TEXT)
+SENTENCEPIECE = Content("a SentencePiece model", f"{NAME_THE_TEXT} that it was trained on")
+_SENTENCEPIECE_HEAD = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f](<unk>|<pad>|<s>)")
+"""The first piece of such a model, which is a protobuf message."""
 _MAGIC_NUMBERS = {
     b"\x7fELF": Content("an ELF program"),
     b"MZ\x90\0": Content("a Windows program"),
@@ -100,6 +108,8 @@ def content_of(head: bytes) -> Content | None:
         return _INTEGERS
     if _SAFETENSORS.match(head):
         return _TENSORS
+    if _SENTENCEPIECE_HEAD.match(head):
+        return SENTENCEPIECE
     for magic, content in _MAGIC_NUMBERS.items():
         if head.startswith(magic):
             return content

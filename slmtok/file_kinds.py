@@ -57,7 +57,7 @@ READERS = {
     **dict.fromkeys((PASSKEY, PROBE, PROMPT_SHEET, ABLATION_LOCK), _JSON_TOOL),
     ABLATION: "slm report {}",
     LOSSES: "slm compare {} OTHER.losses",
-    DIGESTS: "slmtok audit tok.json --on val.txt --leak {}",
+    DIGESTS: "slmtok audit TOK --on TEXT --leak {}",
 }
 """Files that slmtok info does not describe: the command that reads each."""
 _MAKERS = {

@@ -7,6 +7,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any
 
 from slmtok.errors import MAX_MISSPELT_CHARS, Message, Setting, UnknownName, suggestion, unknown_name, value_text
+from slmtok.path_arguments import free_name, with_names
 from slmtok.sizes import parse_size
 from slmtok.specials import FIRST_LEARNED, is_pair, spellings_meant
 
@@ -71,7 +72,9 @@ _PATTERN: Message = (
     Setting("pattern", "slm"),
     ", for instance: the pattern says how words, digits and spaces are split",
 )
-_SPECIALS = ("specials", "special_tokens", "user_defined_symbols", "control_symbols", "additional_special_tokens")
+_OF_CONTROL = "control_symbols"
+"""The option of SentencePiece for special tokens that no text spells, as ours are."""
+_SPECIALS = ("specials", "special_tokens", "user_defined_symbols", _OF_CONTROL, "additional_special_tokens")
 _OURS: dict[str, str] = {
     **dict.fromkeys(("files", "input", "dataset", "data", "texts"), "corpus"),
     **dict.fromkeys(("overwrite", "exist_ok"), "force"),
@@ -92,6 +95,8 @@ _OURS: dict[str, str] = {
     "vocab_sz": "vocab_size",
 }
 """Options with another name and the same values."""
+_PREFIX = "model_prefix"
+"""The option of SentencePiece for the name of the result without its suffix."""
 OUTPUTS = frozenset(["output", *(name for name, ours in _OURS.items() if ours == "output")])
 """Options of other libraries, and of commands, for the file of a result."""
 TRUNCATION_SIDE = "as_hf(tok, truncation_side='left') keeps the end of a text; its calls take truncation=True"
@@ -104,10 +109,6 @@ _FIXES: dict[str, tuple[str, Message]] = {
         (Setting("unit", "chars"), ", which gives spans in characters, as transformers does"),
     ),
     "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
-    **dict.fromkeys(
-        _SPECIALS,
-        ("special", (Setting("special", {"user": "<|user|>"}),)),
-    ),
     **{
         f"{role}_{what}": ("special", (Setting("special", {role: f"<{role}>"}), ", for instance"))
         for role in ("unk", "bos", "eos", "pad", "sep", "mask")
@@ -152,7 +153,6 @@ _FIXES: dict[str, tuple[str, Message]] = {
     "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), ", which accepts fewer ids")),
     **dict.fromkeys(_SEPARATORS, ("separator", _DELIMITER)),
     **dict.fromkeys(("dedup", "dedupe", "deduplicate", "drop_duplicates", "unique"), (_READING, _DUPLICATES)),
-    "model_prefix": (_TRAINING, "leave it out; tok.save('tok.json') writes the tokenizer"),
     "dropout": (_TRAINING, "leave it out: slmtok pack --inference dropout:0.1 skips merges where text is encoded"),
     "self_test_sample_size": (
         _TRAINING,
@@ -237,44 +237,44 @@ OF_SENTENCEPIECE = frozenset(
 )
 """Names of processors of SentencePiece that the one of `slmtok.compat.sentencepiece` has, and a `Tokenizer` has not."""
 _TRAIN_TEXTS = "slmtok.train(slmtok.Texts(texts), vocab_size=8192) makes a tokenizer"
-_TRAIN = "slmtok.train('corpus.txt', vocab_size=8192)"
+_TRAIN = "slmtok.train('CORPUS', vocab_size=8192)"
 _ROWS = "slmtok.compat.as_hf(tok)(texts, padding=True, truncation=True, max_length=512) has it"
 _MEASURE = "from slmtok.analysis.measure import measure; measure([('tok', tok)], [(text.encode(), 0)])"
 CALLS_ELSEWHERE = {
     **dict.fromkeys(("eval", "evaluate", "measure", "bytes_per_token", "compression_ratio", "fertility"), _MEASURE),
     "audit": "from slmtok.analysis.audit import audit; audit(tok, [text.encode()])",
     **dict.fromkeys(("diff", "compare"), "from slmtok.analysis.diff import compare; compare(tok, other_tok)"),
-    "exposure": "from slmtok.analysis.exposure import exposure; exposure(slmtok.shards.open_shards('data'), tok)",
+    "exposure": "from slmtok.analysis.exposure import exposure; exposure(slmtok.shards.open_shards('DATA'), tok)",
     "size_curve": "from slmtok.analysis.size_curve import size_curve; size_curve(tok, [text.encode()])",
-    "align": "slmtok align a.losses b.losses --on val.txt in a shell, of losses that slm eval RUN --losses FILE writes",
-    **dict.fromkeys(("export", "to_hf"), "from slmtok.formats.export import export; export(tok, 'hf', 'exported')"),
+    "align": "slmtok align A B --on TEXT in a shell, of losses that slm eval RUN --losses FILE writes",
+    **dict.fromkeys(("export", "to_hf"), "from slmtok.formats.export import export; export(tok, 'hf', '{exported}')"),
     **dict.fromkeys(
         ("import_", "import_file", "from_hf", "from_huggingface"),
-        "from slmtok.formats.importing import import_file; import_file('tokenizer.json')",
+        "from slmtok.formats.importing import import_file; import_file('FILE')",
     ),
-    **dict.fromkeys(("open_shards", "Shards"), "from slmtok.shards import open_shards; open_shards('data')"),
-    **dict.fromkeys(("merge", "merge_files"), "slmtok.merge_counts(['a.counts', 'b.counts'], 'all.counts')"),
+    **dict.fromkeys(("open_shards", "Shards"), "from slmtok.shards import open_shards; open_shards('DATA')"),
+    **dict.fromkeys(("merge", "merge_files"), "slmtok.merge_counts(['COUNTS'], '{all.counts}')"),
     **dict.fromkeys(("set_special", "add_special", "register_special_tokens"), "tok.with_special('user', '<|user|>')"),
     **dict.fromkeys(("save_model", "write", "dump", "to_file"), "tok.save(path)"),
     **dict.fromkeys(("encode_file", "encode_corpus"), "tok.encode_files(paths, out)"),
     **dict.fromkeys(("show", "visualize"), "slmtok.view(tok)"),
-    **dict.fromkeys(("from_pretrained", "from_file", "from_str", "load_tokenizer"), "slmtok.load('tok.json')"),
+    **dict.fromkeys(("from_pretrained", "from_file", "from_str", "load_tokenizer"), "slmtok.load('{TOK}')"),
     **dict.fromkeys(("from_buffer", "from_bytes"), "slmtok.Tokenizer.from_bytes(data)"),
     **dict.fromkeys(("load_dataset", "Dataset", "read_corpus"), "slmtok.Texts(texts), or the path of a file"),
     **dict.fromkeys(("BpeTrainer", "train_from_files", "train_tokenizer"), _TRAIN),
-    **dict.fromkeys(("prepare", "tokenize_dataset"), "slmtok.pack('corpus.txt', tok, 'data')"),
+    **dict.fromkeys(("prepare", "tokenize_dataset"), "slmtok.pack('CORPUS', tok, '{data}')"),
     **dict.fromkeys(("ShardDataset", "ShardLoader"), "import slmmodel; slmmodel.data.{name}"),
     "slmmodel": "import slmmodel",
     **dict.fromkeys(("sample_corpus", "story"), "from slmtok.stories import story; story(0)"),
     **dict.fromkeys(("as_hf", "as_tiktoken"), "slmtok.compat.{name}(tok)"),
-    **dict.fromkeys(("info", "verify", "inspect"), "slmtok info tok.json && slmtok verify tok.json in a shell"),
-    "reproduce": "slmtok reproduce tok.lock in a shell",
-    "report": "slmtok report tok.json -o report.html in a shell",
+    **dict.fromkeys(("info", "verify", "inspect"), "slmtok info {TOK} && slmtok verify {TOK} in a shell"),
+    "reproduce": "slmtok reproduce LOCK in a shell",
+    "report": "slmtok report {TOK} -o {report.html} in a shell",
     "completion": "slmtok completion bash in a shell",
     **dict.fromkeys(("chat", "demo", "doctor", "prompts", "resume"), "slm {name} --help in a shell"),
     "version": "slmtok.__version__",
 }
-"""Names that a Tokenizer or this package lacks, of commands and other libraries, each with the call that is meant."""
+"""Names that a Tokenizer or this package lacks, of commands and other libraries, each with a call for `with_names`."""
 OF_OTHERS = {
     "vocab": "tok.get_vocab() has it",
     "merges": "tok.vocabulary.merges has them",
@@ -307,7 +307,7 @@ def call_meant(name: str) -> str | None:
         if name in names:
             return f"slmtok.compat.{adapter}.{name} is that of the library"
     call = OF_OTHERS.get(name) or CALLS_ELSEWHERE.get(name)
-    return call.replace("{name}", name) if call else None
+    return with_names(call.replace("{name}", name)) if call else None
 
 
 def closest(value: object, choices: Iterable[str]) -> str | None:
@@ -458,14 +458,15 @@ def split_of_share(share: object) -> Message:
 
 def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
-    if name in _SPECIALS and "special" in options and (spelled := specials_meant(value)):
-        return "special", (Setting("special", spelled),)
+    if name in _SPECIALS and "special" in options:
+        spelled = specials_meant(value) or {"user": "<|user|>"}
+        return "special", (Setting("special", spelled), *(() if name == _OF_CONTROL else _stays_text(spelled)))
     if name == "trainer" and "vocab_size" in options and (settings := _settings_of_trainer(value)):
         return "vocab_size", settings
     if name in DIVIDING_SHARES and "val" in options:
         return "val", split_of_share(held_out_share(name, str(value)))
     if name in VALIDATION_FILES and "val" in options:
-        return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
+        return "val", (Setting("val", f"files:{value or 'TEXT'}"), ", and the file in the corpus too")
     if name in OF_BOS and "add_special_tokens" in options:
         return "add_special_tokens", (Setting("add_special_tokens", bool(value)),)
     if name in _MERGES and _TRAINING in options:
@@ -493,11 +494,19 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
             # Other libraries limit shards by bytes.
             return ours, (Setting(ours, max(1, n_bytes // 2)), f", which are {value} of ids of two bytes each")
         return ours, (Setting(ours) if value is None else Setting(ours, value),)
-    if _TRAINING in options and _OURS.get(name, name) == "output":
-        path = value if isinstance(value, str) else "tok.json"
+    if _TRAINING in options and _OURS.get(name, name) in ("output", _PREFIX):
+        path = f"{value}{'.json' * (name == _PREFIX)}" if isinstance(value, str) else free_name("tok.json")
         return None, f"leave it out; tok.save({path!r}) writes the tokenizer"
     needed, fix = _FIXES.get(name, ("", None))
     return None, fix if needed in options else _NEEDLESS.get(name)
+
+
+def _stays_text(spelled: Mapping[str, str]) -> tuple[str | Setting, ...]:
+    """How these specials differ from those that other libraries find in each text; nothing without any."""
+    if not spelled:
+        return ()
+    stays = f"; text that spells {'it' if len(spelled) == 1 else 'them'} stays text, also in pack"
+    return f"{stays}; encode gives the special ids with ", Setting("allow_special", tuple(spelled))
 
 
 def _settings_of_trainer(trainer: object) -> Message | None:
@@ -511,4 +520,4 @@ def _settings_of_trainer(trainer: object) -> Message | None:
     texts = [str(getattr(each, "content", each)) for each in getattr(trainer, "special_tokens", ())]
     if spelled := specials_meant(texts):
         found.append(Setting("special", spelled))
-    return (found[0], *(part for each in found[1:] for part in (", ", each)))
+    return (found[0], *(part for each in found[1:] for part in (", ", each)), *_stays_text(spelled))

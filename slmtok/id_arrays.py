@@ -676,22 +676,25 @@ def raw_output(out: str | os.PathLike[str]) -> str:
         raise OptionError(
             f"{name!r} would hold raw ids, which {suffix} does not stand for",
             limit=f"numpy.save({name!r}, ragged.ids) saves the ids of the result" if is_array else "raw ids, as .bin",
-            fix=repr(name.removesuffix(suffix) + ".bin"),
+            fix=repr(free_name(name.removesuffix(suffix) + ".bin")),
             option="out",
             path=name,
         )
     return name
 
 
+_OF_PATHS = "tok.encode_files(['CORPUS'], out)"
+
+
 def _sources(paths: object, out: object) -> list[str]:
     """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for other than regular files."""
     if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
-        raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
+        raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix=_OF_PATHS)
     # The lines of an open file are no paths.
     is_one = isinstance(paths, (str, os.PathLike)) or hasattr(paths, "read")
     sources = [cast("str", paths)] if is_one else as_list(cast("Iterable[str]", paths))
     if not sources:
-        raise MissingInput("the list of paths is empty", fix="tok.encode_files(['a.txt'], out)")
+        raise MissingInput("the list of paths is empty", fix=_OF_PATHS)
     names = [check_path(source) for source in sources]
     for name in names:
         refuse_text(name, "tok.encode_batch(texts), if they are texts; else check the names")
@@ -746,7 +749,7 @@ def text_sources(paths: object, out: object, *, force: bool = False) -> list[str
                 of_text = f"tok.encode_batch([open({name!r}, encoding=NAME).read()]) reads another encoding"
                 warn_caller(f"{name!r} is not UTF-8, and its bytes are encoded as they are; {of_text}")
             if name.lower().endswith((".jsonl", ".ndjson")):
-                packed = f"slmtok.pack({name!r}, tok, 'data') encodes the text of its records"
+                packed = f"slmtok.pack({name!r}, tok, {free_name('data')!r}) encodes the text of its records"
                 warn_caller(f"{name!r} is encoded as it is, JSON included; {packed}")
             continue
         raise OptionError(

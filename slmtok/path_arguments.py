@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
@@ -32,6 +33,16 @@ def free_name(name: str) -> str:
     path = Path(name)
     others = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
     return name if not os.path.lexists(path) else next(other for other in others if not os.path.lexists(other))
+
+
+def with_names(call: str) -> str:
+    """A call of a fix with names for those in braces, so that it can be pasted.
+
+    `{data}` is a free name for an output. `{TOK}` is tok.json where that is a file; else it stays in capitals, as in
+    the usage of commands, and so do inputs of no usual name, such as CORPUS.
+    """
+    named = {"TOK": "tok.json" if os.path.isfile("tok.json") else "TOK"}  # noqa: PTH113
+    return re.sub(r"\{([\w.]+)\}", lambda found: named.get(found[1]) or free_name(found[1]), call)
 
 
 def hub_fetch(model: str) -> tuple[str, str]:

@@ -43,6 +43,7 @@ from slmtok.errors import OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.foreign_options import hf_options
 from slmtok.id_arrays import StreamDecoder, join_ids
+from slmtok.path_arguments import with_names
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
@@ -96,7 +97,7 @@ class Tokenizer(metaclass=NamesConstructors):
         if not isinstance(vocabulary, Vocabulary):
             raise WrongType(
                 f"a Tokenizer is made of a Vocabulary, not of {type(vocabulary).__name__}",
-                fix="slmtok.load('tok.json')",
+                fix=with_names("slmtok.load('{TOK}')"),
             )
         for name, each in (("options", options), ("provenance", provenance)):
             check_type(name, each, Mapping, f"{name}=tok.{name}")

@@ -286,7 +286,7 @@ def foreign_ids(change: str) -> InvalidTokens:
     return InvalidTokens(
         f"a tokenizer of another library keeps its ids, which cannot be {change}",
         limit="tokenizers that slmtok trained (layout own, not foreign)",
-        fix="train one: slmtok.train('corpus.txt', vocab_size=8192)",
+        fix="train one: slmtok.train('CORPUS', vocab_size=8192)",
     )
 
 

@@ -142,7 +142,7 @@ def _notes_on_documents(found: Sources, read: ReadOptions) -> Iterator[str]:
     is_one = len(found) == 1 and format_of(found[0], read).is_whole
     if is_one and (said := _on_one_document(read)):
         name = "stdin" if found[0] == "-" else found[0]
-        yield f"{name} is one document, {said}; {again_with('--document line')} for its lines"
+        yield f"{name} is one document, {said}; {_again_by_line()}"
     if read.separator and is_in_texts(read.separator, found, read):
         return
     mark = mark_among(found, read)
@@ -152,6 +152,14 @@ def _notes_on_documents(found: Sources, read: ReadOptions) -> Iterator[str]:
     elif mark and _takes_separator():
         again = again_with(f"--separator {shlex.quote(mark.spelling)}")
         yield f"{mark.fact}; {again} for the documents between them"
+
+
+def _again_by_line() -> str:
+    """What to do for the lines of a text; a choice of them may not support the ids that a command asks for."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.params.get("allow_smaller", True):
+        return f"{again_with('--document line')} for its lines"
+    return f"{again_with('--document line --allow-smaller')} for its lines, which may support fewer ids"
 
 
 def _on_one_document(read: ReadOptions) -> str:

@@ -327,7 +327,7 @@ def _check_name(output_format: str, target: str) -> None:
     suffix = Path(target).suffix.lower()
     if (output_format == "bin" and suffix in NOT_RAW) or (output_format == "npy" and suffix in _NOT_ARRAY):
         other = "npy" if output_format == "bin" else "bin"
-        name = f"-o {shlex.quote(str(Path(target).with_suffix(f'.{output_format}')))}"
+        name = f"-o {shlex.quote(free_name(str(Path(target).with_suffix(f'.{output_format}'))))}"
         raise OptionError(
             f"{target!r} would hold {'raw ids' if output_format == 'bin' else 'a numpy array'}, "
             f"which {suffix} does not stand for",
@@ -337,7 +337,7 @@ def _check_name(output_format: str, target: str) -> None:
         )
     if output_format in ("ids", "tokens") and suffix in _NOT_LINES:
         array = suffix[1:] if suffix in (".npy", ".bin") else "npy"
-        name = "" if suffix == f".{array}" else f" -o {shlex.quote(str(Path(target).with_suffix('.npy')))}"
+        name = "" if suffix == f".{array}" else f" -o {shlex.quote(free_name(str(Path(target).with_suffix('.npy'))))}"
         as_json = ", or --json > " + shlex.quote(target) if suffix == ".json" and output_format == "ids" else ""
         raise OptionError(
             f"{target!r} would hold text: --output-format is {output_format}",

@@ -86,7 +86,7 @@ def _refuse_compressed_name(output: str) -> None:
         raise OptionError(
             f"output {output!r} would not be compressed, and its name ends in {suffix}",
             limit="outputs are written uncompressed",
-            fix=f"-o {shlex.quote(bare)}",
+            fix=f"-o {shlex.quote(free_name(bare))}",
             option="output",
         )
 

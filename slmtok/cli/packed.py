@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -141,7 +140,7 @@ def not_packed(path: str, data: Data | None) -> OptionError:
 
     is_text = not is_tokenizer and data is None and content_of(read_file(path, HEAD_BYTES)) is None
     corpus = quote(path) if is_text else "CORPUS"
-    folder = next(name for name in chain(["data"], map("data{}".format, count(2))) if not Path(name).exists())
+    folder = free_name("data")
     kind = "a tokenizer, not packed data" if is_tokenizer else "not packed data with a tokenizer"
     return OptionError(
         f"{path!r} is {f'in the layout {data.layout}' if isinstance(data, TokenFiles) else kind}",

@@ -30,7 +30,7 @@ from slmtok.cli.arguments import (
 from slmtok.cli.options_elsewhere import remedy_elsewhere
 from slmtok.cli.output import flag_naming
 from slmtok.errors import render, suggestion
-from slmtok.path_arguments import is_glob
+from slmtok.path_arguments import free_name, is_glob
 
 _SHORT_NAME = 2
 _NEGATIVE = re.compile(r"-\d+(\.\d+)?", re.ASCII)
@@ -321,6 +321,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             words += taken
             expanded |= {word: f'"{word}"' for word in taken if word.startswith("$(")}
             each_other = each_other or "".join(_EACH_OTHER.findall(ours))
+            remark += "".join(f" # {each}" for each in _STAYS_TEXT.findall(ours))
         elif not ours.startswith("leave it out") or len(unknown) < least:
             # What a single option is left out for is said.
             return None
@@ -348,6 +349,8 @@ _OPTIONS = re.compile(r"""(?:'[^']*'|"[^"]*"|(?![,:;] ).)*""", re.DOTALL)
 
 
 _EACH_OTHER = re.compile(", and a (?:run|command) for each other value")
+_STAYS_TEXT = re.compile("; (text that spells .*)")
+"""What a remedy says of a special token that another tool finds in each text."""
 
 
 def _without_equivalent(context: click.Context) -> list[str]:
@@ -416,7 +419,7 @@ def _file_in(folder: str, command: click.Command) -> str:
     if "." not in example:
         return f"use -o {shlex.quote(folder)}"
     made = "" if os.path.isdir(folder) else f"; mkdir -p {shlex.quote(folder)} makes the folder"  # noqa: PTH112
-    return f"use -o {shlex.quote(os.path.join(folder, example))}{made}"  # noqa: PTH118
+    return f"use -o {shlex.quote(free_name(os.path.join(folder, example)))}{made}"  # noqa: PTH118
 
 
 def _with_valid_value(fix: str, value: str | None, context: click.Context) -> str:
@@ -504,8 +507,6 @@ def _behind_command(name: str, group: click.Group, context: click.Context) -> st
 
 def _redirected(flag: str, context: click.Context) -> str:
     """The command line with stdout sent to the file that an option names, which the command does not have."""
-    from slmtok.files import free_name
-
     arguments, known = arguments_of(context), _long_flags(context.command)
     target = value_of(flag, arguments) or "out.txt"
     ours = (flag, f"{flag}={target}", f"{flag}{target}")
@@ -528,8 +529,6 @@ def _with_files(glob: str, flag: str, context: click.Context) -> str | None:
 
 def _as_json(flag: str, context: click.Context) -> str:
     """The remedy for JSON, which goes to stdout: also where a file is named for what is else printed as a table."""
-    from slmtok.files import free_name
-
     words = without_options(arguments_of(context), (flag,))
     written = value_after(OUTPUT_FLAGS, words)
     makes_file = value_after(OUTPUT_FLAGS, example_words(context.command)) is not None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from slmtok.calls import explains_calls
 from slmtok.errors import Setting
 from slmtok.foreign_options import CALLS_ELSEWHERE, call_meant
+from slmtok.path_arguments import with_names
 
 if TYPE_CHECKING:
     from slmtok.compat.hf import HFTokenizer
@@ -69,7 +70,7 @@ def import_meant(name: str) -> str | None:
     public = () if name.startswith("_") else _MODULES
     holders = [each for each in public if name in import_module(f"{__name__}.{each}").__all__]
     if name.endswith(("Tokenizer", "TokenizerFast")) and not holders:
-        return "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"
+        return with_names("slmtok.compat.as_hf(slmtok.load('{TOK}')), which has the names of transformers")
     return " or ".join(f"from {__name__}.{each} import {name}" for each in holders) or None
 
 
@@ -81,12 +82,13 @@ def meant_in_package(name: str) -> str | None:
     if name in _MODULES:
         return f"from {__name__} import {name}"
     if name in ABSENT:
-        return ABSENT[name]
+        return with_names(ABSENT[name])
     call = (CALLS_ELSEWHERE.get(name) and call_meant(name)) or import_meant(name) or call_meant(name)
     if call is None and hasattr(Tokenizer, name):
         call = f"tok.{name}{_required(getattr(Tokenizer, name))}"
     is_of_tokenizer = call is not None and re.search(r"\btok\b(?!\.(json|lock))", call)
-    return f"{call}  # tok is a Tokenizer; slmtok.load('tok.json') opens one" if is_of_tokenizer else call
+    opened = with_names("  # tok is a Tokenizer; slmtok.load('{TOK}') opens one")
+    return f"{call}{opened}" if is_of_tokenizer else call
 
 
 def _required(member: object) -> str:

@@ -45,7 +45,7 @@ from slmtok.errors import (
 from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.formats.foreign_files import TRAIN_OWN, train_own
-from slmtok.path_arguments import MAX_NAMES, is_file_name
+from slmtok.path_arguments import MAX_NAMES, is_file_name, with_names
 from slmtok.record_texts import short_text, texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.vocabulary import MAX_IDS
@@ -97,15 +97,15 @@ _PARTS = f"ByteLevelBPETokenizer().train(files, vocab_size=8192), which has thes
 ABSENT = {
     "SentencePieceTrainer": f"{TRAIN_OWN} trains one",
     "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
-    "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
-    "Tokenizer": f"to read a file, slmtok.load('tokenizer.json'); to train, {_PARTS}",
+    "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('DIR'), which has the same methods",
+    "Tokenizer": "to read a file, slmtok.load('{TOK}'); to train, " + _PARTS,
     **dict.fromkeys(("decoders", "models", "normalizers", "pre_tokenizers", "processors", "trainers"), _PARTS),
     "BertWordPieceTokenizer": _ONE_ALGORITHM,
     "CharBPETokenizer": _ONE_ALGORITHM,
     "SentencePieceBPETokenizer": _ONE_ALGORITHM,
     "SentencePieceUnigramTokenizer": _ONE_ALGORITHM,
 }
-"""Names of other libraries that no adapter has, each with what stands for it."""
+"""Names of other libraries that no adapter has, each with what stands for it; see `with_names`."""
 
 
 def check_piece_id(id: int, n_vocab: int) -> int:
@@ -132,7 +132,7 @@ def explain_adapter(module: dict[str, Any]) -> None:
         path = module["__name__"]
         if name in ABSENT:
             # `from ... import` shows no message of an `AttributeError`.
-            raise ImportError(f"{path} has no {name!r}\n  fix:   {ABSENT[name]}", name=name)
+            raise ImportError(f"{path} has no {name!r}\n  fix:   {with_names(ABSENT[name])}", name=name)
         has = "" if name.startswith("_") else f"; it has {', '.join(module['__all__'])}"
         raise AttributeError(f"module {path!r} has no attribute {name!r}{has}", name=name)
 
@@ -320,11 +320,11 @@ def unknown_id(id: object, n_vocab: int) -> UnknownId:
 
 def check_out_type(out_type: object) -> type:
     """SentencePiece's `out_type` as int or str. Raises `OptionError`."""
-    if out_type not in (int, str, "int", "str"):
-        fix = "out_type=str" if isinstance(out_type, str) and "piece" in out_type else "out_type=int"
+    if out_type not in (int, str):
+        fix = "out_type=str" if isinstance(out_type, str) and re.search("piece|str", out_type) else "out_type=int"
         limit = "int, str for pieces"
         raise OptionError(f"out_type={value_text(out_type)} is not offered", limit=limit, fix=fix, option="out_type")
-    return str if out_type in (str, "str") else int
+    return str if out_type is str else int
 
 
 _SPACE = "\u2581"

@@ -145,7 +145,7 @@ _REFUSED = {
     "apply_chat_template": "a template language; {} builds a chat from parts",
     "encode_plus": _CALL,
     "batch_encode_plus": _CALL,
-    "from_pretrained": "a constructor; as_hf(slmtok.load('tok.json')) opens a tokenizer",
+    "from_pretrained": "a constructor; as_hf(slmtok.load('TOK')) opens a tokenizer",
     "push_to_hub": "a client of a network; save_pretrained('folder') writes what the tools of Hugging Face upload",
     "train_new_from_iterator": "training; as_hf(slmtok.train(slmtok.Texts(TEXTS), vocab_size=N)) trains one",
 }

@@ -15,6 +15,7 @@ from typing import Any
 
 from slmtok.compat._shared import check_out_type, check_piece_id, decode_pieces, explain_adapter, find_piece, read_model
 from slmtok.errors import MissingInput, OptionError, Setting, WrongType
+from slmtok.path_arguments import with_names
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
 __all__ = ["SentencePieceProcessor"]
@@ -47,7 +48,7 @@ class SentencePieceProcessor:
     def tokenizer(self) -> Tokenizer:
         """The wrapped tokenizer. Raises `MissingInput` before one is loaded."""
         if self._tokenizer is None:
-            raise MissingInput("no tokenizer is loaded", fix="SentencePieceProcessor('tok.json')")
+            raise MissingInput("no tokenizer is loaded", fix=with_names("SentencePieceProcessor('{TOK}')"))
         return self._tokenizer
 
     def encode(

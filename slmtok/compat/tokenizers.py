@@ -35,6 +35,7 @@ from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
 from slmtok.files import mention_texts
 from slmtok.id_arrays import check_row
 from slmtok.notebook import html_tokens
+from slmtok.path_arguments import with_names
 from slmtok.record_texts import short_text
 from slmtok.tokenizer import Tokenizer as _Tokenizer
 
@@ -113,7 +114,7 @@ class ByteLevelBPETokenizer:
             raise MissingInput(
                 "no tokenizer is trained or loaded",
                 where="ByteLevelBPETokenizer",
-                fix="train_from_iterator(texts, vocab_size=8192), or from_file('tok.json')",
+                fix=with_names("train_from_iterator(texts, vocab_size=8192), or from_file('{TOK}')"),
             )
         return self._tokenizer
 

@@ -227,7 +227,7 @@ def names_among(found: Collection[str], texts: Collection[str]) -> dict[str, str
 def _is_left_out(content: Content) -> bool:
     """Whether no option and no other name makes text of a file."""
     is_document = content in _OFFICE.values() or content.name in _PROGRAMS
-    return content.read_by in (None, NAME_THE_TEXT) or is_document or content is _DOWNLOAD
+    return content.is_no_text or is_document or content is _DOWNLOAD
 
 
 def _content_of_file(path: str, options: ReadOptions) -> Content | None:
@@ -650,6 +650,9 @@ def _leave_out_all(
     return (*fix, f", and for {next(iter(others))!r}: ", *((rest,) if isinstance(rest, str) else rest))
 
 
+_PIPED = "pipe it through {0}: {0} | slmtok ..."
+
+
 def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOptions) -> OptionError:
     """The error for these files of a corpus. Its fix reads the first, leaves out what is no text, or reads bytes."""
     path, content = next(iter(found.items()))
@@ -666,7 +669,7 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
         fix = _way_to_read(path, found)
     if len(found) < number and _is_left_out(content) and len(globs := _globs_of(found, paths)) <= MAX_GLOBS:
         exclude = Setting("exclude", tuple(globs) if len(globs) > 1 else globs[0])
-        fix = (exclude,) if content.read_by in (None, NAME_THE_TEXT) else (*fix, ", or ", exclude)
+        fix = (exclude,) if content.is_no_text else (*fix, ", or ", exclude)
     alike = [each for each, what in found.items() if what == content]
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
         are_few, place = len(alike) <= _MAX_UNPACKED, "its place" if len(alike) == 1 else "their places"
@@ -686,14 +689,14 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     if isinstance(content.read_by, Setting) and content.encoded and len(alike) < number and STDIN not in alike:
         # One encoding is for all files.
         fix = to_utf_8(alike, paths, str(content.read_by.value))
-    elif content is not GIT_LFS_POINTER and content.read_by != _MAY_BE_A_PAGE:
+    elif content is not GIT_LFS_POINTER and not str(content.read_by).startswith((NAME_THE_TEXT, _MAY_BE_A_PAGE)):
         fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and not (is_plain(path) and os.path.isfile(path)):  # noqa: PTH113
         # It is read from its end.
         fix = ("name a .parquet file, uncompressed" + "; cat > FILE.parquet saves stdin" * (path == STDIN),)
     if content.name in _DECOMPRESS and (path == STDIN or head_of_pipe(path)):
-        program = f"{_DECOMPRESS[content.name]} FILE"
-        fix = (f"{program} | slmtok ..." if path == STDIN else f"name <({program}) in its place",)
+        program = _DECOMPRESS[content.name]
+        fix = (_PIPED.format(program) if path == STDIN else f"name <({program} FILE) in its place",)
     if len({*map(_is_left_out, found.values())}) > 1:
         fix = _leave_out_all(found, paths, options)
     is_packed = path == STDIN and content.name in _DECOMPRESS

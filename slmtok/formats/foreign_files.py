@@ -9,15 +9,15 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from slmtok.file_content import GIT_LFS_POINTER, HEAD_BYTES, content_of, is_text
+from slmtok.file_content import GIT_LFS_POINTER, HEAD_BYTES, SENTENCEPIECE, content_of, is_text
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import free_name, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.path_arguments import hub_fetch
 
-TRAIN_OWN = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
-"""In a fix, with a name that no file has; commands replace it by a command with the files that they were given."""
-TRAIN_OWN_CALL = re.compile(re.escape(TRAIN_OWN).replace(re.escape("tok.json"), "[^']+"))
+TRAIN_OWN = "slmtok.train('CORPUS', vocab_size=8192, allow_smaller=True).save('{tok.json}')"
+"""In a fix, as `with_names` gives it; commands replace it by a command with the files that they were given."""
+TRAIN_OWN_CALL = re.compile(re.escape(TRAIN_OWN).replace(re.escape("{tok.json}"), "[^']+"))
 READ_PAIR = "from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; "
 """Begins the code of `pair_code` in a fix; commands replace it by a command with their output."""
 _SETTINGS = (
@@ -32,10 +32,8 @@ VOCABULARY = "the vocabulary of a Hugging Face tokenizer, whose merges are anoth
 MERGES = "the merges of a Hugging Face tokenizer, whose vocabulary is another file"
 _EXPANDED = re.compile(r'[$`!"\\]')
 """What a shell does not keep in double quotes."""
-_SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f](<unk>|<pad>|<s>)")
-"""The first piece of a SentencePiece model, which is a protobuf message."""
 _SENTENCEPIECE_LIST = re.compile(rb"(<unk>|<pad>|<s>)\t-?[0-9.]+\r?\n")
-"""The first line of the list beside such a model: a piece and its score."""
+"""The first line of the list beside a SentencePiece model: a piece and its score."""
 _MINBPE = b"minbpe v1"
 _MERGES = re.compile(rb"(\S+ \S+\r?\n){3}")
 _WORDPIECE = re.compile(rb"\[PAD\]\r?\n|\[UNK\]\r?\n")
@@ -43,7 +41,7 @@ _WORDPIECE = re.compile(rb"\[PAD\]\r?\n|\[UNK\]\r?\n")
 
 def train_own(output: str = "tok.json") -> str:
     """The call that trains a tokenizer, into a file of this name, or one like it that does not exist."""
-    return TRAIN_OWN.replace("'tok.json'", repr(free_name(output)))
+    return TRAIN_OWN.replace("'{tok.json}'", repr(free_name(output)))
 
 
 def _not_supported() -> str:
@@ -64,8 +62,9 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
         return ForeignFile("empty", "name another file, or fetch it again")
     if data.startswith(_MINBPE):
         return ForeignFile("a model of minbpe", f"train a tokenizer on the same text: {train_own()}")
-    if _SENTENCEPIECE.match(data) or (name.endswith(".model") and not is_text(data[:HEAD_BYTES]) and begin != b"{"):
-        return ForeignFile("a SentencePiece model", _not_supported())
+    content = content_of(data[:HEAD_BYTES])
+    if content is SENTENCEPIECE or (name.endswith(".model") and not is_text(data[:HEAD_BYTES]) and begin != b"{"):
+        return ForeignFile(SENTENCEPIECE.name, _not_supported())
     if _SENTENCEPIECE_LIST.match(data):
         return ForeignFile("the vocabulary of a SentencePiece model", _not_supported())
     if _WORDPIECE.match(data):
@@ -76,7 +75,6 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
         return ForeignFile(VOCABULARY, _tokenizer_json(path))
     if data.startswith(b"#version:") or (name in ("merges.txt", "vocab.bpe") and _MERGES.match(data)):
         return ForeignFile(MERGES, _tokenizer_json(path))
-    content = content_of(data[:HEAD_BYTES])
     if content is None:
         return None
     if content is GIT_LFS_POINTER:

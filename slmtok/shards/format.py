@@ -309,7 +309,7 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
             where=str(path),
             fix="run its command again, or wait for its end if it runs now"
             if unfinished
-            else "slmtok pack CORPUS -t tok.json -o DATA",
+            else "slmtok pack CORPUS -t TOK -o DATA",
             path=str(folder),
         ) from None
     except UnsupportedVersion:

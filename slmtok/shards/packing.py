@@ -155,7 +155,7 @@ def _checked_options(
     try:
         _check_tokenizer(corpus, tokenizer, out, written, options)
         if _holds_ids(corpus):
-            fix = call_text("slmtok.pack", ["corpus.txt", Expression("tok"), out], written, options)
+            fix = call_text("slmtok.pack", ["CORPUS", Expression("tok"), out], written, options)
             fact = f"corpus holds ids ({type(corpus).__name__}), and pack encodes the text of files"
             raise WrongType(fact, limit=_PATHS, fix=fix, option="corpus")
         if not isinstance(corpus, (str, os.PathLike, list, tuple)):

@@ -21,6 +21,7 @@ from slmtok.file_kinds import NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input, read_file, refuse_text
 from slmtok.foreign_options import any_of, closest, nearest_name
 from slmtok.indexing import explains_indexing
+from slmtok.path_arguments import free_name
 from slmtok.shards.format import (
     HEADER_BYTES,
     MANIFEST,
@@ -254,7 +255,7 @@ def check_shards(name: str, data: object) -> Shards:
     """`data`, the argument `name`, if it is packed data that are open. Raises `WrongType`; the fix opens them."""
     if not isinstance(data, Shards):
         folder = getattr(data, "out", data)  # that of a `Packed`
-        path = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else "data"
+        path = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else "DATA"
         raise WrongType(f"{name} is {type(data).__name__}, not Shards", fix=f"slmtok.shards.open_shards({path!r})")
     return data
 
@@ -275,11 +276,12 @@ def _no_folder(path: str) -> SlmtokError:
             path=path,
         )
     kind, content = kind_of_file(path), content_of(read_file(path, HEAD_BYTES))
-    fix = "open_shards('data'), which slmtok.pack('corpus.txt', tok, 'data') writes"
+    out = free_name("data")
+    fix = f"open_shards({out!r}), which slmtok.pack('CORPUS', tok, {out!r}) writes"
     if kind == SHARD:
         fix = f"copy the whole folder of {file.name}, and name it"
     elif kind not in NAMES and content is None:
-        fix = f"slmtok.pack({path!r}, tok, 'data')"
+        fix = f"slmtok.pack({path!r}, tok, {out!r})"
     name = NAMES.get(kind) or (content.name if content else "a text")
     return CorruptFile(
         f"{path} is {name}, not packed data",

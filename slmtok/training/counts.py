@@ -102,7 +102,7 @@ class PretokenCounts:
 
     def __post_init__(self) -> None:
         if not hasattr(self.native, "pattern"):
-            path = repr(str(self.native)) if isinstance(self.native, (str, os.PathLike)) else "'all.counts'"
+            path = repr(str(self.native)) if isinstance(self.native, (str, os.PathLike)) else "'COUNTS'"
             raise WrongType(
                 f"PretokenCounts is made of counts of the engine, not of {type(self.native).__name__}",
                 fix=f"slmtok.PretokenCounts.load({path}), or slmtok.count(corpus)",

@@ -441,7 +441,7 @@ def prune(
         raise OptionError(
             (Setting("ids"), " or ", Setting("unused_on"), " must say what to remove"),
             limit="ids alone, or unused_on with or without keep",
-            fix=(Setting("unused_on", "corpus.txt"), *kept, left_out(["ids"] * (ids is not None))),
+            fix=(Setting("unused_on", "CORPUS"), *kept, left_out(["ids"] * (ids is not None))),
             option="unused_on",
         )
     pruning = Pruning(vocabulary)

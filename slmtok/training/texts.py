@@ -21,7 +21,7 @@ from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
-from slmtok.path_arguments import MAX_NAMES, is_file_name
+from slmtok.path_arguments import MAX_NAMES, free_name, is_file_name
 from slmtok.record_texts import is_counted, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _refuse_counts(corpus: Sequence[object], options: Options, function: str) ->
     # `slmtok.training.counts` imports this module.
     if not corpus or not all(type(each).__name__ == "PretokenCounts" for each in corpus):
         return
-    names = [f"{index}.counts" for index in range(len(corpus))]
+    names = [free_name(f"{index}.counts") for index in range(len(corpus))]
     saved = "".join(f"counts[{index}].save({name!r}), " for index, name in enumerate(names))
     held = Expression(f"slmtok.PretokenCounts.load({', '.join(map(repr, names))})")
     if len(corpus) == 1:

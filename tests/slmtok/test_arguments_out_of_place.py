@@ -345,7 +345,7 @@ def test_packing_opens_the_tokenizer_that_is_named(tok: slmtok.Tokenizer) -> Non
 def test_ids_in_the_place_of_a_corpus_are_not_packed(tok: slmtok.Tokenizer, given: str) -> None:
     with pytest.raises(WrongType, match=r"corpus holds ids \(\w+\), and pack encodes the text of files") as caught:
         slmtok.pack(eval(given), tok, "o", val="none")
-    assert caught.value.fix == "slmtok.pack('corpus.txt', tok, 'o', val='none')" and not Path("o").exists()
+    assert caught.value.fix == "slmtok.pack('CORPUS', tok, 'o', val='none')" and not Path("o").exists()
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")

@@ -74,7 +74,7 @@ def test_calls_are_completed(tok: slmtok.Tokenizer, call: str, fix: str) -> None
     with pytest.raises(WrongType) as caught:
         eval(call)
     assert caught.value.fix is not None
-    proposed = caught.value.fix.partition(" for ")[0].partition(" gives ")[0].replace("corpus.txt", "a.txt")
+    proposed = caught.value.fix.partition(" for ")[0].partition(" gives ")[0].replace("CORPUS", "a.txt")
     assert proposed == fix
     eval(proposed.replace("'a.txt'", "'a.txt', vocab_size=280"))
 
@@ -126,6 +126,33 @@ def test_the_remedy_of_a_tokenizer_that_is_not_read_has_a_free_name(tok: slmtok.
     assert str(refused.value.fix).endswith(".save('tok-2.json')")
 
 
+def test_a_fix_names_inputs_that_exist_or_placeholders_and_outputs_that_are_free(tok: slmtok.Tokenizer) -> None:
+    Path("spm.model").write_bytes(b"\n\x0e\n\x05<unk>\x15")
+    for name in ("data", "exported"):
+        Path(name).mkdir()
+    Path("all.counts").touch()
+    Path("a.jsonl").write_text('{"text": "the cat"}\n')
+    with pytest.raises(WrongFormat, match=r"slmtok.train\('CORPUS', .*\).save\('tok-2.json'\)$"):
+        slmtok.load("spm.model")
+    with pytest.warns(UserWarning, match=r"slmtok.pack\('a.jsonl', tok, 'data-2'\) encodes the text of its records"):
+        tok.encode_files("a.jsonl", "a.bin")
+    with pytest.raises(SlmtokError, match=r"slmtok.merge_counts\(\['COUNTS'\], 'all-2.counts'\)$"):
+        slmtok.merge_counts()  # type: ignore[call-arg]
+    with pytest.raises(SlmtokError, match=r"fix:   'a-2.bin'$"):
+        tok.encode_files("a.txt", "a.npy")
+    for name, call in (
+        ("export", "export(tok, 'hf', 'exported-2')"),
+        ("prepare", "slmtok.pack('CORPUS', tok, 'data-2')"),
+        ("from_pretrained", "slmtok.load('tok.json')"),
+        ("SentencePieceTrainer", "slmtok.train('CORPUS', vocab_size=8192, allow_smaller=True).save('tok-2.json')"),
+    ):
+        with pytest.raises(AttributeError, match=re.escape(call)):
+            getattr(slmtok, name)
+    Path("tok.json").unlink()
+    with pytest.raises(AttributeError, match=r"slmtok.load\('TOK'\)"):
+        getattr(slmtok, "from_pretrained")  # noqa: B009
+
+
 def test_texts_in_place_of_the_files_of_a_trainer(tok: slmtok.Tokenizer) -> None:
     texts, trainer = ["low low low lower", "newest newest widest"], ByteLevelBPETokenizer()
     with pytest.raises(MissingInput) as caught:
@@ -155,13 +182,13 @@ def test_names_of_commands_and_other_libraries_name_the_call(tok: slmtok.Tokeniz
     slmtok.pack("a.txt", tok, "packed", val="none")
     for name in ("a", "b"):
         slmtok.count(slmtok.Texts([name])).save(f"{name}.counts")
-    Path("corpus.txt").write_text(TEXT)
+    Path("CORPUS").write_text(TEXT)
     known = {"slmtok": slmtok, "text": "low", "texts": ["low"], "other_tok": tok, "data": tok.to_bytes()}
     known |= {"tok": tok, "ids": [272], "path": "new.json", "paths": ["a.txt"], "out": "new.bin"}
     for name in (*OF_PACKAGE, *CALLS_ELSEWHERE):
         with pytest.raises(AttributeError, match=r"\n  fix:   ") as caught:
             getattr(slmtok, name)
-        code = str(caught.value).partition("\n  fix:   ")[2].replace("'data'", "'packed'")
+        code = str(caught.value).partition("\n  fix:   ")[2].replace("'DATA'", "'packed'")
         if " in a shell" in code:
             assert code.split()[1] in COMMANDS or code.startswith("slm ")
         else:

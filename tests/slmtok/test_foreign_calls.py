@@ -63,7 +63,7 @@ def test_a_text_before_its_tokenizer_is_moved(tok):
 def test_a_tokenizer_without_a_vocabulary_says_what_makes_one():
     with pytest.raises(WrongType, match="lacks 'vocabulary'") as caught:
         slmtok.Tokenizer()
-    assert str(caught.value.fix).startswith("slmtok.train('corpus.txt', vocab_size=8192) makes one")
+    assert str(caught.value.fix).startswith("slmtok.train('CORPUS', vocab_size=8192) makes one")
 
 
 def test_an_id_map_is_no_list_of_ids(tok):
@@ -218,7 +218,7 @@ def test_a_list_of_floats(tok):
     ("keywords", "fix"),
     [
         ({"character_coverage": 0.9995}, "leave it out: the 256 bytes of each tokenizer cover every character"),
-        ({"model_prefix": "m"}, "leave it out; tok.save('tok.json') writes the tokenizer"),
+        ({"model_prefix": "m"}, "leave it out; tok.save('m.json') writes the tokenizer"),
         ({"min_freq": 3}, "min_count=3"),
         ({"regex": "gpt2"}, "pattern='gpt2'"),
         ({"unk_token": "<unk>"}, "special={'unk': '<unk>'}, for instance"),
@@ -241,7 +241,7 @@ def test_a_list_of_floats(tok):
 def test_options_of_other_trainers(keywords, fix):
     with pytest.raises(SlmtokError) as caught:
         slmtok.train(TEXTS, **{"vocab_size": 285, **keywords})
-    assert caught.value.fix == fix
+    assert str(caught.value.fix).partition("; text that spells it stays text")[0] == fix
 
 
 def test_the_corpus_under_another_name():

@@ -176,7 +176,7 @@ def fix_of(call) -> str | None:
     ],
 )
 def test_fixes(call, fix, bpe) -> None:
-    assert fix_of(lambda: call(bpe)) == fix
+    assert str(fix_of(lambda: call(bpe))).partition("; text that spells it stays text")[0] == fix
 
 
 def test_a_method_without_options_says_so(bpe) -> None:
@@ -324,7 +324,7 @@ class Encoding:
 def test_an_object_in_place_of_a_value_gives_what_it_tells(call, fix, bpe, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("\n".join(TEXTS))
-    assert fix_of(lambda: call(bpe)) == fix
+    assert str(fix_of(lambda: call(bpe))).partition("; text that spells it stays text")[0] == fix
     # A file that a call was given is closed here, where that is no error, and not in a later test. Its cycle is young:
     # a full collection visits all tests, and takes half a second.
     gc.collect(1)

@@ -374,7 +374,7 @@ def test_special_tokens_as_a_list(tok: slmtok.Tokenizer) -> None:
     for names in ({"special_tokens": spellings}, {"user_defined_symbols": ",".join(spellings)}, {"special": wrong}):
         with pytest.raises(SlmtokError) as caught:
             slmtok.train("a.txt", vocab_size=280, **names)
-        assert caught.value.fix is not None and caught.value.fix.removeprefix("special=") == repr(want)
+        assert str(caught.value.fix).removeprefix("special=").partition("; text that spells")[0] == repr(want)
     assert slmtok.train("a.txt", vocab_size=280, special=want).specials.text("eos") == "<|endoftext|>"
 
 
@@ -400,7 +400,7 @@ def test_a_file_in_place_of_packed_data(data: Shards) -> None:
             assert fix == "open_shards('data')" and opened.n_docs() == 2
     with pytest.raises(CorruptFile, match=r"^a\.txt is a text, not packed data") as caught:
         open_shards("a.txt")
-    assert caught.value.fix == "slmtok.pack('a.txt', tok, 'data')"
+    assert caught.value.fix == "slmtok.pack('a.txt', tok, 'data-2')"
     with pytest.raises(CorruptFile, match=r"^tok\.json is a tokenizer file of slmtok, not packed data"):
         open_shards("tok.json")
     Path("alone.bin").write_bytes(Path("data/train-00000.bin").read_bytes())
@@ -641,7 +641,7 @@ def test_a_tokenizer_that_is_not_read_is_replaced_in_python(
     Path("old").mkdir()
     ByteLevelBPETokenizer(tok).save_model("old")
     Path("new").mkdir()
-    Path("a.txt").rename("new/corpus.txt")
+    Path("a.txt").rename("new/CORPUS")
     for name, made in (
         ("tokenizer.json", "tok-2.json"),
         ("spm.model", "tok-2.json"),

@@ -167,14 +167,15 @@ def test_one_spelling_in_the_place_of_a_set_of_tiktoken(tok: slmtok.Tokenizer) -
 
 def test_pieces_of_sentencepiece(tok: slmtok.Tokenizer) -> None:
     sp, wrong = SentencePieceProcessor(tok), 5
-    fix = refused(lambda: sp.encode("a cat", out_type="piece"), OptionError)
-    assert all(isinstance(piece, str) for piece in eval(f"sp.encode('a cat', {fix})", {"sp": sp}))
+    for out_type in ("piece", "str"):
+        fix = refused(lambda out_type=out_type: sp.encode("a cat", out_type=out_type), OptionError)
+        assert all(isinstance(piece, str) for piece in eval(f"sp.encode('a cat', {fix})", {"sp": sp}))
     fix = refused(lambda: sp.piece_to_id(wrong), WrongType)
     assert fix == "id_to_piece(5)" and eval(f"sp.{fix}", {"sp": sp})
 
 
 def test_names_of_hugging_face_that_no_class_has(tok: slmtok.Tokenizer) -> None:
-    with pytest.raises(ImportError, match=r"to read a file, slmtok.load\('tokenizer.json'\); to train, "):
+    with pytest.raises(ImportError, match=r"to read a file, slmtok.load\('tok.json'\); to train, "):
         exec("from slmtok.compat.tokenizers import Tokenizer")
     wrong: Any = ByteLevelBPETokenizer(tok)
     with pytest.raises(AttributeError, match="has no 'enable_padding'; ") as caught:
@@ -187,7 +188,7 @@ def test_names_of_hugging_face_that_no_class_has(tok: slmtok.Tokenizer) -> None:
     hf: Any = as_hf(tok)
     with pytest.raises(AttributeError, match=r"slmtok.train\(slmtok.Texts\(TEXTS\), vocab_size=N\)\) trains one"):
         hf.train_new_from_iterator(texts, 300)
-    with pytest.raises(AttributeError, match=r"is not offered: .* as_hf\(slmtok.load\('tok.json'\)\) opens"):
+    with pytest.raises(AttributeError, match=r"is not offered: .* as_hf\(slmtok.load\('TOK'\)\) opens"):
         of_class.from_pretrained("gpt2")
 
 
@@ -258,7 +259,7 @@ def test_names_of_other_libraries_in_compat() -> None:
     for name, fix in (
         ("SentencePieceProcessor", "from slmtok.compat.sentencepiece import SentencePieceProcessor"),
         ("get_encoding", "from slmtok.compat.tiktoken import get_encoding"),
-        ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('tok.json'))"),
+        ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('TOK'))"),
     ):
         with pytest.raises(ImportError, match=re.escape(f"fix:   {fix}")):
             exec(f"from slmtok.compat import {name}")
@@ -276,11 +277,11 @@ def test_modules_need_no_import_of_their_own(tok: slmtok.Tokenizer) -> None:
 
 def test_what_to_prune(tok: slmtok.Tokenizer) -> None:
     fix = refused(lambda: slmtok.prune(tok, keep=275), OptionError)
-    assert fix == "unused_on='corpus.txt', keep=275"
+    assert fix == "unused_on='CORPUS', keep=275"
     assert slmtok.prune(tok, **{**options(fix), "unused_on": "a.txt"}).tokenizer.n_vocab == 275
-    assert refused(lambda: slmtok.prune(tok), OptionError) == "unused_on='corpus.txt'"
+    assert refused(lambda: slmtok.prune(tok), OptionError) == "unused_on='CORPUS'"
     fix = refused(lambda: slmtok.prune(tok, ids=[279], keep=275), OptionError)
-    assert fix == "unused_on='corpus.txt', keep=275  # without ids"
+    assert fix == "unused_on='CORPUS', keep=275  # without ids"
 
 
 @pytest.mark.parametrize("path", ["a.counts", Path("a.counts")])

@@ -98,20 +98,23 @@ def test_an_iterator_that_was_read_is_made_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "fix"),
     [
-        ("save", "tok.save(path)  # tok is a Tokenizer; slmtok.load('tok.json') opens one"),
-        ("n_vocab", "tok.n_vocab  # tok is a Tokenizer; slmtok.load('tok.json') opens one"),
+        ("save", "tok.save(path)  # tok is a Tokenizer; slmtok.load('TOK') opens one"),
+        ("n_vocab", "tok.n_vocab  # tok is a Tokenizer; slmtok.load('TOK') opens one"),
         ("get_encoding", "from slmtok.compat.tiktoken import get_encoding"),
         ("encoding_for_model", "from slmtok.compat.tiktoken import encoding_for_model"),
         ("SentencePieceProcessor", "from slmtok.compat.sentencepiece import SentencePieceProcessor"),
-        ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"),
+        ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('TOK')), which has the names of transformers"),
         (
             "export",
             "from slmtok.formats.export import export; export(tok, 'hf', 'exported')"
-            "  # tok is a Tokenizer; slmtok.load('tok.json') opens one",
+            "  # tok is a Tokenizer; slmtok.load('TOK') opens one",
         ),
     ],
 )
-def test_a_name_of_another_library_is_imported_from_its_module(name: str, fix: str) -> None:
+def test_a_name_of_another_library_is_imported_from_its_module(
+    name: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for use, error in ((f"from slmtok import {name}", ImportError), (f"slmtok.{name}", AttributeError)):
         with pytest.raises(error) as caught:
             exec(use)
@@ -165,7 +168,7 @@ def test_a_file_is_read_for_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("slmtok.prune(tok, [273], 'x.json')", "slmtok.prune(tok, ids=[273]).tokenizer.save('x.json')"),
         (
             "slmtok.prune(tok, 273, 'x.json')",
-            "slmtok.prune(tok, unused_on='corpus.txt', keep=273).tokenizer.save('x.json')",
+            "slmtok.prune(tok, unused_on='CORPUS', keep=273).tokenizer.save('x.json')",
         ),
         ("slmtok.slice(tok, 273, 'x.json')", "slmtok.slice(tok, 273).save('x.json')"),
     ],
@@ -174,7 +177,7 @@ def test_a_result_is_saved_in_a_call_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, fix: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("corpus.txt").write_text("low lower")
+    Path("CORPUS").write_text("low lower")
     tok = slmtok.train(slmtok.Texts(["low lower"] * 9), vocab_size=274)
     with pytest.raises(errors.WrongType) as caught:
         eval(call)

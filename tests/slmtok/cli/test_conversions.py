@@ -237,10 +237,10 @@ def test_json_lines_that_come_compressed_through_stdin(slmtok) -> None:
     packed = [(gzip.compress(data), "gzip"), (lzma.compress(data), "xz"), (bz2.compress(data), "bzip2")]
     for stdin, program in packed:
         ran = slmtok("count", "-", "-o", "x.counts", stdin=stdin)
-        assert ran.code == 2 and f"fix:   {program} -dc FILE | slmtok count - -o x.counts --format jsonl\n" in ran.err
+        assert ran.code == 2 and f": {program} -dc | slmtok count - -o x.counts --format jsonl\n" in ran.err
     for stdin in (gzip.compress(STORY.encode()), gzip.compress(data)[:12]):
         ran = slmtok("count", "-", "-o", "x.counts", stdin=stdin)
-        assert ran.code == 2 and "fix:   gzip -dc FILE | slmtok count - -o x.counts\n" in ran.err
+        assert ran.code == 2 and ": gzip -dc | slmtok count - -o x.counts\n" in ran.err
 
 
 def test_a_page_that_is_too_small_is_made_text(slmtok) -> None:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from printed_fixes import fix_of_line
+from printed_fixes import fix_of, fix_of_line
 
 TEXT = "the evening river went through the old town, and the children sang\n" * 20
 FINNISH = "hyvää päivää, mitä kuuluu, minä olen täällä\n" * 30
@@ -68,3 +68,12 @@ def test_one_file_in_another_encoding_is_converted(slmtok) -> None:
     assert rest == "fi/old-utf-8.txt in its place; in a folder --exclude old.txt, with --force"
     subprocess.run(f"python -c {command}", shell=True, check=True)
     assert Path("fi/old-utf-8.txt").read_text() == FINNISH
+
+
+def test_a_sentencepiece_model_is_no_corpus(slmtok) -> None:
+    Path("a.txt").write_text(TEXT)
+    Path("m.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02" + bytes(40))
+    ran = slmtok("train", "m.model", "--vocab", "290", "-o", "new.json")
+    assert ran.code == 2 and "error: 'm.model' is a SentencePiece model, not text" in ran.err
+    assert fix_of(ran) == "name the text that it was trained on"
+    assert fix_of(slmtok("train", "a.txt", "m.model", "--vocab", "290", "-o", "new.json")) == "--exclude '*.model'"

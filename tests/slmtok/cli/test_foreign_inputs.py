@@ -144,7 +144,10 @@ MESSAGES = {
     ),
     "train a.txt --vocab 300 --input_sentence_size 9 -o x": (2, "fix:   use --document line --max-docs 9\n"),
     "train a.txt --vocab 300 --hard_vocab_limit false -o x": (2, "fix:   use --allow-smaller, which accepts fewer ids"),
-    "train a.txt --vocab 300 --user_defined_symbols a -o x": (2, "fix:   use --special 'a=<|a|>'\n"),
+    "train a.txt --vocab 300 --user_defined_symbols a -o x": (
+        2,
+        "fix:   use --special 'a=<|a|>'; text that spells it ",
+    ),
     "train a.txt --vocab 300 --byte_fallback -o x": (2, "fix:   leave it out: the 256 bytes of each tokenizer "),
     "train a.txt --vocab 300 --lowercase -o x": (2, "fix:   leave it out: slmtok changes no text; "),
     "train a.txt --vocab 300 --seed_sentencepiece_size 9 -o x": (2, "fix:   leave it out: it belongs to Unigram, "),

@@ -125,3 +125,12 @@ def test_a_free_name_leaves_the_options_of_a_fix_as_they_are(slmtok) -> None:
         Setting("text_key", "T"),
         ", or a-2.txt",
     )
+
+
+def test_the_name_of_an_output_with_another_suffix(slmtok) -> None:
+    Path("a.txt").write_text(STORY * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    Path("a.npy").write_text("kept")
+    fix = fix_of(slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "npy", "-o", "a.bin"))
+    assert fix == "--output-format bin, or -o a-2.npy"
+    assert fix_of(slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json.gz")) == "-o tok-2.json"

@@ -26,7 +26,7 @@ from slmtok.errors import SlmtokError
         ("--num-proc", "use --threads N\n"),
         ("--dataset my.txt", "; with that mended: slmtok train corpus.txt my.txt\n"),
         ("--dataset", "; with that mended: slmtok train corpus.txt CORPUS\n"),
-        ("--special-tokens '<a>,</s>'", "use --special 'a=<a>' --special 'eos=</s>'\n"),
+        ("--special-tokens '<a>,</s>'", "use --special 'a=<a>' --special 'eos=</s>'; "),
         ("--num-merges 8000", "use --vocab 8272, which counts 272 specials and bytes too\n"),
         ("--lr 0.1", "use slm train, which trains a model"),
         *(

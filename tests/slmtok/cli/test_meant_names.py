@@ -142,6 +142,10 @@ def test_a_share_of_one_document_is_all_of_it_or_none(slmtok, files) -> None:
 def test_a_limit_of_documents_that_one_document_does_not_reach(slmtok, files) -> None:
     note = "note: a.txt is one document, of which --max-docs 5 leaves nothing out; run it again with --document line"
     assert note in slmtok("count", "a.txt", "--max-docs", "5", "-o", "x.counts").err
+    ran = slmtok("train", "a.txt", "--vocab", "280", "--max-docs", "2", "-o", "x.json")
+    again = ran.err.partition("run it again with ")[2].partition(" for its lines, which may support fewer ids")[0]
+    assert again == "--document line --allow-smaller --force"
+    assert slmtok("train", "a.txt", "--vocab", "280", "--max-docs", "2", "-o", "x.json", *again.split()).code == 0
     ran = slmtok("count", "a.txt", "--max-docs", "5", "--document", "line", "-o", "y.counts")
     assert ran.code == 0 and "is one document" not in ran.err
     for line in ("lang --max-docs 5 -o z.counts", "a.txt --max-docs 1 -o v.counts", "a.txt -o w.counts"):

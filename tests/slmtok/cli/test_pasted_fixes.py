@@ -77,7 +77,7 @@ def _run_shell(command: str) -> None:
         ("-v", "slmtok --version"),
         ("sample-corpus --bytes 2 kB -o s.txt", "slmtok sample-corpus --bytes 2kB -o s.txt"),
         ("set-special tok.json 'eos_token=<e>' -o new.json", "slmtok set-special tok.json 'eos=<e>' -o new.json"),
-        ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
+        ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data-2"),
         ("set-special tok.json 'bos:<b>' -o new.json", "slmtok set-special tok.json 'bos=<b>' -o new.json"),
         ("set-special tok.json '<|im_start|>=im_start' -o new.json",
          "slmtok set-special tok.json 'im_start=<|im_start|>' -o new.json"),
@@ -139,7 +139,7 @@ def test_the_fix_of_a_special_of_training(slmtok, here: Path) -> None:
 def test_packed_data_beside_its_tokenizer(slmtok, here: Path) -> None:
     assert fix_of(slmtok("exposure", "tok.json")) == "name the folder: data"
     package.train("a.txt", vocab_size=280).save("other.json")
-    assert fix_of(slmtok("exposure", "other.json")) == "slmtok pack CORPUS -t other.json -o data2"
+    assert fix_of(slmtok("exposure", "other.json")) == "slmtok pack CORPUS -t other.json -o data-2"
     assert fix_of(slmtok("audit", "tok.json", "data")) == "slmtok audit data --on TEXT"
 
 
@@ -308,7 +308,7 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("slice tok.json --vocab '1 000' -o new.json", "--vocab 1000"),
         ("train a.txt --vocab '300 400' -o new.json", "--vocab 300 --vocab 400"),
         ("train a.txt --vocab 290 --output-dir new", "use -o new/tok.json; mkdir -p new makes the folder"),
-        ("train a.txt --vocab 290 --output-dir data", "use -o data/tok.json"),
+        ("train a.txt --vocab 290 --output-dir data", "use -o data/tok-2.json"),
         ("pack a.txt -t tok.json --output-dir new", "use -o new"),
         ("encode a.txt --model tok.json", "use -t tok.json"),
         ("encode -t tok.json --text 'the cat'", "printf %s 'the cat' | slmtok encode - -t tok.json"),
@@ -425,7 +425,7 @@ def test_a_checkpoint_of_pytorch(slmtok, here: Path) -> None:
     with zipfile.ZipFile("model.pt", "w") as archive:
         archive.writestr("model/data.pkl", b"\x80\x02}q\0.")
     ran = slmtok("train", "model.pt", "--vocab", "290", "-o", "new.json")
-    assert "'model.pt' is a checkpoint of PyTorch, not text" in ran.err and fix_of(ran).startswith("name the text, or")
+    assert "'model.pt' is a checkpoint of PyTorch, not text" in ran.err and fix_of(ran) == "name the text"
     ran = slmtok("encode", "a.txt", "-t", "model.pt")
     assert "error: model.pt is a checkpoint of PyTorch, not a tokenizer file of slmtok" in ran.err
 
@@ -568,8 +568,9 @@ def test_records_that_are_read_as_text_are_noted(slmtok, here: Path) -> None:
 def test_compressed_stdin_is_decompressed(slmtok, here: Path) -> None:
     for line in ("train - --vocab 280 -o x.json", "encode - -t tok.json"):
         fix = fix_of(slmtok(*line.split(), stdin=gzip.compress(TEXT.encode())))
-        assert fix == f"gzip -dc FILE | slmtok {line}"
-    assert fix_of(slmtok("count", "-", stdin=b"\x28\xb5\x2f\xfd" + bytes(9))) == "zstd -dc FILE | slmtok count -"
+        assert fix == f"pipe it through gzip -dc: gzip -dc | slmtok {line}"
+    fix = fix_of(slmtok("count", "-", stdin=b"\x28\xb5\x2f\xfd" + bytes(9)))
+    assert fix == "pipe it through zstd -dc: zstd -dc | slmtok count -"
 
 
 @pytest.mark.parametrize("text", ['[{"text": "the cat"}, {"text": "a dog"}]', '[\n{"text": "the cat"}\n]'])
@@ -687,7 +688,7 @@ def test_a_csv_of_tabs(slmtok, here: Path, text: str, fix: str) -> None:
 )  # fmt: skip
 def test_an_option_of_another_trainer(slmtok, here: Path, option: str, fix: str) -> None:
     line = ["train", "b.txt", "--vocab", "273", "-o", "x.json", "--allow-smaller"]
-    assert fix_of(slmtok(*line, *shlex.split(option))) == fix
+    assert fix_of(slmtok(*line, *shlex.split(option))).partition("; text that spells")[0] == fix
     ran = slmtok(*line, *shlex.split(fix.removeprefix("use ")))
     assert ran.code == 0 and ("docs" not in option or "3 documents" in ran.out), ran
 

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from printed_fixes import fix_of
 
 import slmtok as package
 
@@ -214,3 +215,21 @@ def test_a_present_spelling_stands_for_its_role(slmtok, here, given, meant, toke
     specials = package.load("chat.json").specials
     assert [f"{role}={specials.text(role)}" for role in (pair.partition("=")[0] for pair in meant)] == meant
     assert [token.id for token in specials.tokens if token.role] == [*range(6)]
+
+
+def test_specials_that_another_trainer_finds_in_text(slmtok, here: Path) -> None:
+    """Text that spells a special of ours stays text: the fix says so, and how its id is made."""
+    line = ["train", "a.txt", "--vocab", "275", "-o", "x.json", "--allow-smaller"]
+    fix, remark = fix_of(slmtok(*line, "--user_defined_symbols", "<sep>,<cls>")).split("; ", 1)
+    assert remark.startswith("text that spells them stays text, also in pack; encode gives the special ids with ")
+    assert slmtok(*line, *shlex.split(fix.removeprefix("use "))).code == 0
+    encode = ["encode", "-", "-t", "x.json", "--output-format", "tokens"]
+    assert "<sep>" not in slmtok(*encode, stdin=b"a<sep>b<cls>").out.split()
+    ran = slmtok(*encode, *shlex.split(remark.partition(" with ")[2]), stdin=b"a<sep>b<cls>")
+    assert {"<sep>", "<cls>"} <= {*ran.out.split()}, ran
+    # No text spells a control symbol of SentencePiece either.
+    assert fix_of(slmtok(*line, "--control_symbols", "<sep>")) == "use --special 'sep=<sep>'"
+    several = fix_of(slmtok(*line, "--model_type", "bpe", "--user_defined_symbols", "<sep>"))
+    assert several.endswith(" # text that spells it stays text, also in pack; encode gives the special ids with "
+                            "--allow-special sep")  # fmt: skip
+    assert shlex.split(several, comments=True)[-2:] == ["--special", "sep=<sep>"]

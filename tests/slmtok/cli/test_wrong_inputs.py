@@ -212,7 +212,7 @@ CASES = {
     "decode cut.json.ids.npy -t tok.json": (2, "is the map from old to new ids of cut.json, not ids\n"),
     "pack a.txt -t tok.json -o d --dropout-seed 4": (2, "error: --dropout-seed 4 has no effect without dropout\n"),
     "pack a.txt -t tok.json -o d --subset 1,1": (2, "fix:   --subset 1\n"),
-    "info a.counts.digests": (2, "fix:   slmtok audit tok.json --on val.txt --leak a.counts.digests\n"),
+    "info a.counts.digests": (2, "fix:   slmtok audit TOK --on TEXT --leak a.counts.digests\n"),
     "align folder folder --on a.txt": (1, "fix:   slm eval RUN --on TEXT --losses FILE writes one\n"),
     "train model --vocab 300 -o x": (2, "'model' is a model of Hugging Face, not text\n"),
     "report tok.json a.txt -o x.html": (1, "fix:   slmtok report tok.json -o x.html --on a.txt\n"),
@@ -671,7 +671,7 @@ def test_records_without_a_name_are_read_as_what_they_look_like(slmtok, tmp_path
         assert slmtok(*line, *options, "--format", kind, stdin=data).code == 0
     assert f"fix:   --format {kind}\n" in slmtok("count", "records.txt", *options, "-o", "y").err
     err = slmtok("count", "-", "-o", "z", *options, stdin=gzip.compress(data)).err
-    assert "fix:   gzip -dc FILE | slmtok count - -o z" in err and " --format jsonl\n" in err
+    assert ": gzip -dc | slmtok count - -o z" in err and " --format jsonl\n" in err
 
 
 def test_the_ids_of_a_fix_go_to_a_file_that_does_not_exist(slmtok, tmp_path):

@@ -59,7 +59,7 @@ def test_pieces(sp):
 
 
 def test_refusals(sp, tmp_path):
-    for options in ({"enable_sampling": True}, {"nbest_size": 5}, {"out_type": "proto"}):
+    for options in ({"enable_sampling": True}, {"nbest_size": 5}, {"out_type": "proto"}, {"out_type": "str"}):
         with pytest.raises(OptionError):
             sp.encode("x", **options)
     with pytest.raises(WrongType):

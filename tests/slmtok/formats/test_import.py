@@ -24,7 +24,7 @@ from slmtok.errors import (
     UnknownName,
 )
 from slmtok.formats.export import export
-from slmtok.formats.foreign_files import TRAIN_OWN
+from slmtok.formats.foreign_files import train_own
 from slmtok.formats.importing import import_file
 from slmtok.formats.own_layout import roles_of
 
@@ -299,7 +299,7 @@ def test_bpe_of_characters_needs_a_tokenizer_of_its_own(tmp_path: Path) -> None:
         for pattern in (None, "gpt2"):
             with pytest.raises(Inexpressible, match=f"not byte-level: its pre_tokenizer is {name}, and") as caught:
                 import_file(path, pattern=pattern)
-            assert caught.value.fix == TRAIN_OWN
+            assert caught.value.fix == train_own()
         with pytest.raises(Inexpressible, match="not byte-level"):
             slmtok.load(path)
 
@@ -310,12 +310,12 @@ def test_bytes_that_no_token_is_and_spaces_that_a_step_adds(tmp_path: Path) -> N
     _saved_there(path, steps.ByteLevel(add_prefix_space=False))
     with pytest.raises(Inexpressible, match=r"no token is the byte 0x00, nor are \d+ others") as caught:
         import_file(path)
-    assert caught.value.fix == TRAIN_OWN and "initial_alphabet" in str(caught.value.limit)
+    assert caught.value.fix == train_own() and "initial_alphabet" in str(caught.value.limit)
     alphabet = sorted(steps.ByteLevel.alphabet())
     for made in (steps.ByteLevel(), steps.Sequence([steps.Digits(), steps.ByteLevel()])):
         with pytest.raises(Inexpressible, match="adds a space before each text") as caught:
             import_file(_saved_there(path, made, initial_alphabet=alphabet))
-        assert caught.value.fix == TRAIN_OWN
+        assert caught.value.fix == train_own()
     # Byte tokens without a step: a pattern may fit, and ids are compared.
     with pytest.raises(Inexpressible, match="its pre_tokenizer is Whitespace") as caught:
         import_file(_saved_there(path, steps.Whitespace(), initial_alphabet=alphabet))
