@@ -16,7 +16,6 @@ import torch
 
 from slmmodel import trainer
 from slmmodel.calls import (
-    MAX_SHOWN,
     OF_FILE,
     NamesConstructors,
     explains_calls,
@@ -27,6 +26,7 @@ from slmmodel.calls import (
 )
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import (
+    MAX_SHOWN,
     check_bool,
     check_ids,
     check_int,
@@ -262,13 +262,13 @@ class Run(metaclass=NamesConstructors):
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         max_new_tokens = 256 if max_new_tokens is None else max_new_tokens
         call = {"ids": ids, "max_new_tokens": max_new_tokens, "overflow": overflow, "assistant": assistant}
-        refuse_stream(options, call, f"slmmodel.load({os.fspath(self.path)!r})")
-        check_options(options, ("ids", "assistant", "overflow"), call)
+        refuse_stream(options, call, self._opened)
+        check_options(options, ("ids", "assistant", "overflow"), call, self._opened)
         given = {"overflow": overflow} if overflow != "stop" else {}
         with repeats_options(options) as repeated:
             words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **repeated)
-            each = f"run.generate({', '.join(['each', *words])})"
-            prompt = check_ids(ids, self._of_text("generate", ids, words), each)
+            each = f".generate({', '.join(['each', *words])})"
+            prompt = check_ids(ids, self._of_text("generate", ids, words), each, self._opened)
         if not (prompt := prompt or opening_ids(self.vocab)):
             fact, fix = "the prompt has no ids", "run.generate(tok.encode_list('Once upon a time'))"
             raise InvalidInput(fact, limit="the vocabulary has no special that begins a document", fix=fix)
@@ -299,6 +299,11 @@ class Run(metaclass=NamesConstructors):
             fact = f"the ids end after {len(found.ids):,}, at the end of the context, not at max_new_tokens={limit}"
             warn_caller(f"{fact}; overflow='slide'{f' without {way}' if way else ''} continues")
         return found.ids
+
+    @property
+    def _opened(self) -> str:
+        """The call that opens this run, in a fix."""
+        return f"slmmodel.load({os.fspath(self.path)!r})"
 
     def _of_text(self, call: str, text: object, options: Sequence[str] = ()) -> str:
         """The call that takes this text in place of ids; of several texts, one call for each."""
@@ -338,11 +343,11 @@ class Run(metaclass=NamesConstructors):
 
         Raises `InvalidInput`, `WrongType`, `NotFinite`.
         """
-        row = check_ids(ids, self._of_text("score", ids), "run.score(each)")
+        row = check_ids(ids, self._of_text("score", ids), ".score(each)", self._opened)
         if len(row) < 2:
             begin = opening_ids(self.vocab)
             scored = "ids" if row in ([], begin) else row
-            fix = f"run.score({begin} + {scored}), which begins a document" if begin else "give two ids or more"
+            fix = f"{self._opened}.score({begin} + {scored})  # begins a document" if begin else "give two ids or more"
             raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix=fix)
         self._refuse_unknown(row, "the model has no id")
         if len(row) > self.seq_len:
@@ -421,7 +426,7 @@ class Run(metaclass=NamesConstructors):
                 f"the run was trained on {sources[path]}",
                 where=str(self.path),
                 limit="without slmtok one source of packed data",
-                fix=mixed * (path is None) + "run.evaluate('DATA'), packed data by their path",
+                fix=mixed * (path is None) + f"{self._opened}.evaluate('DATA'), packed data by their path",
             )
         return self._open(path, split)
 
