@@ -128,7 +128,7 @@ FIXES: list[tuple[Any, str]] = [
         "leave it out: the model computes in the type of its weights; run.model.to(TYPE) changes it, to one of torch.f",
     ),
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr.x": 1}}), "write optim.lr"),
-    (lambda: slmmodel.train("data", output="new", settings={"optim": {"schedule.x": 1}}), "remove it"),
+    (lambda: slmmodel.train("data", output="new", settings={"optim": {"schedule.x": 1}}), "list all settings"),
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr_rate": 1}}), "write optim.lr"),
     (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load('run').generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),

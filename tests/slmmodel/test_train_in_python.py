@@ -145,7 +145,9 @@ def test_packed_data_files_and_texts(place: Path, small: dict[str, Any], capsys:
     assert packed.evaluate().nats.tolist() == packed.run.evaluate().nats.tolist()
     assert packed.evaluate(place / "data", "train").n_docs == packed.run.evaluate(place / "data", "train").n_docs
     for run in (texts, texts.run):
-        with pytest.raises(MissingInput, match=r"texts in memory(.|\n)*fix:.* (data=|\.evaluate\()'DATA'"):
+        with pytest.raises(
+            MissingInput, match=r"texts in memory(.|\n)*fix:.* (data=|slmmodel\.load\('.*'\)\.evaluate\()'DATA'"
+        ):
             run.evaluate()
 
 

@@ -647,6 +647,12 @@ def test_a_stream_of_a_run_prints_what_was_asked_for(inside: Path, capsys: pytes
     [
         ({"bf16": True, "run.seed": 1}, "settings={'run.seed': 1, 'run.precision': 'bf16'}"),
         ({"fp16": False}, "remove it"),
+        ({"no_such": 1}, "list all settings with their meanings: slm config in a shell"),
+        ({"model": {"lora_rank": 1}}, "list all settings with their meanings: slm config in a shell"),
+        (
+            {"lr": 1, "optim.no_such": 1},
+            "write optim.lr for lr; for optim.no_such list all settings with their meanings: slm config in a shell",
+        ),
         ({"output_dir": "out"}, "output='out' in place of output_dir"),
         (
             {"output_dir": "out", "bf16": True},

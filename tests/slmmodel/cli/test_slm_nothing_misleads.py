@@ -368,7 +368,7 @@ WRONG_SETTINGS = {
     "optim.learning_rate=1": "--set optim.lr=1\n",
     "model.lr=1": "--set optim.lr=1\n",
     "model.name=mpt_causal_lm": "write model.arch\n",
-    "run.name=first": "remove it\n",
+    "run.name=first": "list all settings with their meanings: slm config\n",
     "optimizer.name=adamw": "--set optim.name=adamw\n",
     "model.n_embd=32": "--set model.d_model=32\n",
     "steps=5": "--set run.budget.steps=5\n",

@@ -354,7 +354,7 @@ CASES = {
     ),
     "resume run --budget steps=30,40": (2, "fix:   --output run-2 --budget steps=30, and a run for each other value"),
     "train data --force --seed 1,2": (2, "fix:   --seed 1, and a run for each other value\n"),
-    "train data -o r --set optim.x=1": (2, "fix:   remove it\n"),
+    "train data -o r --set optim.x=1": (2, "fix:   list all settings with their meanings: slm config\n"),
     "export run run2": (2, "fix:   slm export run -o run-out && slm export run2 -o run2-out\n"),
     "export run run2 -o x": (2, "fix:   slm export run -o x-run && slm export run2 -o x-run2\n"),
 }
