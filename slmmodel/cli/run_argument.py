@@ -236,9 +236,18 @@ def resumed(arguments: Sequence[str]) -> str:
         return "slm resume RUN"
     run, output = RunFolder(Path(path)), value_after(OUTPUT_FLAGS, arguments)
     new = [] if output is None or Path(output).resolve() == run.path.resolve() else ["-o", output]
-    budget = value_after(("--budget",), arguments)
-    words = [path, *new, *_with_other_data(run, arguments), *(["--budget", budget] if budget else [])]
-    return resumed_at(run, None, words) if run.finished or len(words) > 1 else shlex.join(["slm", "resume", path])
+    budget, others = value_after(("--budget",), arguments), _with_other_data(run, arguments)
+    own = others if others and is_mixture(run) else []
+    words = [path, *new, *(others if not own else []), *(["--budget", budget] if budget else [])]
+    line = resumed_at(run, None, words) if run.finished or len(words) > 1 else shlex.join(["slm", "resume", path])
+    return f"{line} # on the data of the run: --data stands for one path, and it has several" if own else line
+
+
+def is_mixture(run: RunFolder) -> bool:
+    """Whether a run is trained on more than one path, in whose place no other data can be named."""
+    from slmmodel.data_config import DataConfig
+
+    return DataConfig.model_validate(run.config["data"]).is_mixture
 
 
 def _with_other_data(run: RunFolder, arguments: Sequence[str]) -> list[str]:
