@@ -133,8 +133,10 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # A run in another place makes it a wrong command line, not a run that is missing.
     option = "run" if os.path.exists(path) and run_among(words) else None  # noqa: PTH110
     what, foreign = NAMES.get(kind_of_file(path)), _foreign_weights(path)
-    # What no command reads stands for no run in particular.
-    fix = None if foreign else _meant(path, run, tokenizer, ctx)
+    # What no command reads stands for no run in particular, nor do data for the one that resume continues.
+    trained = _trained_on(path, ctx)
+    what = what or ("a text" if trained and not has_manifest(path) else None)
+    fix = None if foreign else trained or _meant(path, run, tokenizer, ctx)
     error = given.not_a_run(path, what=what or foreign, fix=fix, option=option)
     if tokenizer and not os.path.exists(path):  # noqa: PTH110
         error.fact = f"RUN is missing: {tokenizer!r} is a tokenizer, and there is {error.fact}"
@@ -142,6 +144,19 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
         # The name of a model elsewhere, such as gpt2.
         error.limit = "; ".join(filter(None, [RUN_IS, error.limit]))
     raise error
+
+
+def _trained_on(path: str, ctx: click.Context) -> str | None:
+    """`slm train` on data in the place of the run that `slm resume` continues; None for others, and beside a run."""
+    words, is_packed = ctx.meta["arguments"], has_manifest(path)
+    if ctx.info_name != "resume" or run_among(words) or not (is_packed or is_text_file(path)):
+        return None
+    from slmmodel.cli.open_by_path import tokenizer_near
+
+    output, budget = value_after(OUTPUT_FLAGS, words), value_after(("--budget",), words)
+    new = output or ("run" if not os.path.lexists("run") else shlex.split(new_name(Path("run")))[0])
+    text = [] if is_packed else ["-t", tokenizer_near(path)]
+    return shlex.join(["slm", "train", path, *text, "-o", new, *(["--budget", budget] if budget else [])])
 
 
 def _foreign_weights(path: str) -> str | None:
