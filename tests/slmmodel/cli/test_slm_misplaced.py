@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ import torch
 from slm_folder import TRAIN, make_folder
 
 import slmmodel
+from slmmodel import hardware
 from slmmodel.checkpoint import runs_in
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.hardware import device_for, meant_device
@@ -216,6 +218,21 @@ def test_devices_without_a_gpu(slm, here, name, monkeypatch):
         err = slm(*line, "--device", name, code=2).err
         assert "fix:   --device cpu\n" in err and "here cpu, since torch sees no GPU\n" in err
     assert not (here / "new").exists()
+
+
+@pytest.mark.parametrize(("name", "fix"), [("gpu", "auto"), ("GPU:1", "cuda:1"), ("CPU", "cpu"), ("xyz", "auto")])
+def test_the_name_of_a_device_is_checked_without_torch(slm, here, name, fix, monkeypatch):
+    """Loading torch takes seconds."""
+    monkeypatch.setattr(hardware, "sys", SimpleNamespace(modules={}))
+    monkeypatch.setattr(hardware, "available_devices", None)
+    for line in (
+        ["train", "data", "-o", "new"],
+        ["train", "data", "-o", "run"],
+        ["sample", "run", "hi"],
+        ["eval", "run"],
+    ):
+        err = slm(*line, "--device", name, code=2).err
+        assert f"  fix:   --device {fix}" in err and "limit: auto, cpu, cuda, cuda:N, mps\n" in err
 
 
 def test_devices_with_gpus(monkeypatch):
