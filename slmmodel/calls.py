@@ -13,8 +13,18 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from slmmodel.callbacks import brief_parameter
-from slmmodel.checks import MAX_SHOWN, first_row
-from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, left_out, suggestion, unwritten
+from slmmodel.errors import (
+    MAX_SHOWN,
+    Argument,
+    Fix,
+    OptionError,
+    SlmmodelError,
+    WrongType,
+    first_row,
+    left_out,
+    suggestion,
+    unwritten,
+)
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,

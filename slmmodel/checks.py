@@ -13,10 +13,18 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Set, Sized
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import cast
 
 from slmmodel.callbacks import unlike_function
-from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType, unwritten
+from slmmodel.errors import (
+    MAX_SHOWN,
+    Fix,
+    MissingInput,
+    OptionError,
+    UnsupportedFormat,
+    WrongType,
+    first_row,
+    unwritten,
+)
 from slmmodel.sizes import parse_count, parse_share
 
 MIN_RESAMPLES = 100
@@ -271,16 +279,6 @@ def check_ids(
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)
         found.append(number)
     return found
-
-
-MAX_SHOWN = 60
-"""Characters of an argument that a fix repeats."""
-
-
-def first_row(rows: object) -> str:
-    """The first of several rows of ids in a fix: itself, or `ids[0]` where it is long."""
-    row, *_ = rows.tolist() if hasattr(rows, "tolist") else cast("list[object]", rows)
-    return str(row) if len(str(row)) <= MAX_SHOWN else "ids[0]"
 
 
 def call_of_rows(call: str, rows: Iterable[object], opened: str = "") -> str:

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from slmmodel.calls import STREAMS, is_literal, unknown_option, written_fields, written_keywords
-from slmmodel.checks import MAX_SHOWN
 from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
-from slmmodel.errors import Argument, OptionError, UnknownName, WrongType, first_fault, left_out, unknown_name
+from slmmodel.errors import (
+    MAX_SHOWN,
+    Argument,
+    OptionError,
+    UnknownName,
+    WrongType,
+    first_fault,
+    left_out,
+    unknown_name,
+)
 from slmmodel.foreign_decoding import DRAWING, HABITS, Decoding, as_own_decoding
 
 if TYPE_CHECKING:

@@ -73,6 +73,16 @@ def _shown(value: object, name: str) -> str:
     return text if len(text) <= _MAX_PART_CHARS else name.rpartition(".")[2].upper()
 
 
+MAX_SHOWN = 60
+"""Characters of an argument that a fix repeats."""
+
+
+def first_row(rows: object) -> str:
+    """The first of several rows of ids in a fix: itself, or `ids[0]` where it is long."""
+    row, *_ = rows.tolist() if hasattr(rows, "tolist") else cast("list[object]", rows)
+    return str(row) if len(str(row)) <= MAX_SHOWN else "ids[0]"
+
+
 def left_out(names: Iterable[str]) -> str:
     """The end of a fix whose call leaves these arguments out: a comment, with which the line can be pasted."""
     listed = ", ".join(names)

@@ -26,7 +26,6 @@ from slmmodel.calls import (
 )
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import (
-    MAX_SHOWN,
     check_bool,
     check_ids,
     check_int,
@@ -55,7 +54,7 @@ from slmmodel.decoding_options import (
     refuse_stream,
     repeats_options,
 )
-from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
+from slmmodel.errors import MAX_SHOWN, InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import Sample, generate

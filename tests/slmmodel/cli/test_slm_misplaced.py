@@ -225,13 +225,8 @@ def test_the_name_of_a_device_is_checked_without_torch(slm, here, name, fix, mon
     """Loading torch takes seconds."""
     monkeypatch.setattr(hardware, "sys", SimpleNamespace(modules={}))
     monkeypatch.setattr(hardware, "available_devices", None)
-    for line in (
-        ["train", "data", "-o", "new"],
-        ["train", "data", "-o", "run"],
-        ["sample", "run", "hi"],
-        ["eval", "run"],
-    ):
-        err = slm(*line, "--device", name, code=2).err
+    for line in ("train data -o new", "train data -o run", "sample run hi", "eval run"):
+        err = slm(*line.split(), "--device", name, code=2).err
         assert f"  fix:   --device {fix}" in err and "limit: auto, cpu, cuda, cuda:N, mps\n" in err
 
 
