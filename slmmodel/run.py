@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -36,7 +37,17 @@ from slmmodel.checks import (
     naming_split,
     warn_caller,
 )
-from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
+from slmmodel.config import (
+    OPTIONS,
+    Setting,
+    Settings,
+    check_names,
+    merged,
+    model_options,
+    read_budget,
+    refuse_contradiction,
+    settings_of,
+)
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
 from slmmodel.data.file_kinds import TOKENIZER, kind_of
@@ -54,7 +65,16 @@ from slmmodel.decoding_options import (
     refuse_stream,
     repeats_options,
 )
-from slmmodel.errors import MAX_SHOWN, InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
+from slmmodel.errors import (
+    MAX_SHOWN,
+    InvalidConfig,
+    InvalidInput,
+    Mismatch,
+    MissingInput,
+    OptionError,
+    SlmmodelError,
+    WrongType,
+)
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import Sample, generate
@@ -502,6 +522,19 @@ def _refuse_text(name: str, **given: object) -> None:
     refuse_text(Path(name), f"slmmodel.app.train({words}), or {name_packed(Path(name))}")
 
 
+@contextmanager
+def _naming_unknown(settings: Settings) -> Iterator[None]:
+    """Adds an unknown name among the settings of a call to the error about another argument: both are wrong."""
+    try:
+        yield
+    except SlmmodelError as error:
+        try:
+            check_names(settings, ["model.preset", *model_options(settings), *OPTIONS])
+        except InvalidConfig as other:
+            error.fact, error.fix = f"{error.fact}; {other.fact}", f"{error.fix}; {other.fix}"
+        raise
+
+
 @explains_settings(lambda: [*OPTIONS, *model_options()], preset_lengths)
 def train(
     data: str | os.PathLike[str] | RunData,
@@ -541,9 +574,10 @@ def train(
     named = {"data.train": name or None, "model.preset": preset, "run.seed": seed, "run.device": device}
     origins = {each: "data" if each == "data.train" else each.rpartition(".")[2] for each in named}
     changes = {each: Setting(value, origins[each]) for each, value in named.items() if value is not None}
-    changes |= {} if budget is None else read_budget(budget, "budget")
-    check_bool("force", force)
     from_settings = settings_of(settings or {})
+    with _naming_unknown(from_settings):
+        changes |= {} if budget is None else read_budget(budget, "budget")
+    check_bool("force", force)
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)
     for text in notes_on_time(given):

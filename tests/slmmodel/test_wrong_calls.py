@@ -767,3 +767,10 @@ def test_a_shard_loader_needs_no_set_epoch(inside: Path) -> None:
     call, _, _ = str(caught.value).partition("; ")[2].partition(" begins")
     eval(call, {"loader": loader, "N": 3})
     assert loader.state_dict()["epoch"] == 3
+
+
+def test_an_unknown_setting_is_named_beside_a_wrong_budget(inside: Path) -> None:
+    for train in (slmmodel.train, app.train):
+        with pytest.raises(OptionError, match=r"^budget is a mapping, .*; unknown setting 'lr'") as caught:
+            train("data", budget={"steps": 2}, settings={"lr": 6e-4}, output="new")  # type: ignore[operator]
+        assert caught.value.fix == "budget='steps=2'; write optim.lr"
