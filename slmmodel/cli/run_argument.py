@@ -34,6 +34,7 @@ from slmtok.cli.arguments import (
     positional,
     positional_params,
     text_values,
+    tokenizer_beside,
     value_after,
 )
 from slmtok.cli.errors import RUN_IS, usage_error
@@ -146,13 +147,16 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     raise error
 
 
+def tokenizer_near(text: str) -> str:
+    """The tokenizer file beside a text, else one of the working folder; `TOK` where there is none."""
+    return tokenizer_beside(text) or tokenizer_beside("tok") or "TOK"
+
+
 def _trained_on(path: str, ctx: click.Context) -> str | None:
     """`slm train` on data in the place of the run that `slm resume` continues; None for others, and beside a run."""
     words, is_packed = ctx.meta["arguments"], has_manifest(path)
     if ctx.info_name != "resume" or run_among(words) or not (is_packed or is_text_file(path)):
         return None
-    from slmmodel.cli.open_by_path import tokenizer_near
-
     output, budget = value_after(OUTPUT_FLAGS, words), value_after(("--budget",), words)
     new = output or ("run" if not os.path.lexists("run") else shlex.split(new_name(Path("run")))[0])
     text = [] if is_packed else ["-t", tokenizer_near(path)]
