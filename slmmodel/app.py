@@ -242,12 +242,12 @@ class TextRun(metaclass=NamesConstructors):
             warn_of_file_names([text], lambda: self._of_file(call, text, options))
         else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
-            of_ids = f"{load}.{call}({', '.join(['each', *options])})"
+            of_ids = f".{call}({', '.join(['each', *options])})"
             values = text.tolist() if hasattr(text, "tolist") else text
             has_rows = (
                 isinstance(values, list | tuple) and values and all(isinstance(row, list | tuple) for row in values)
             )
-            of_ids = call_of_rows(of_ids, values) if has_rows else of_ids.replace("(each", "(ids", 1)
+            of_ids = call_of_rows(of_ids, values, load) if has_rows else load + of_ids.replace("(each", "(ids", 1)
             fix = f"{name}='Once upon a time'; ids go to {of_ids}"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
                 texts = short_text(text, "texts")

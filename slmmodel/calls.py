@@ -13,7 +13,18 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from slmmodel.callbacks import brief_parameter
-from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType, left_out, suggestion, unwritten
+from slmmodel.errors import (
+    MAX_SHOWN,
+    Argument,
+    Fix,
+    OptionError,
+    SlmmodelError,
+    WrongType,
+    first_row,
+    left_out,
+    suggestion,
+    unwritten,
+)
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
@@ -34,8 +45,6 @@ if TYPE_CHECKING:
 
 STREAMS = ("stream", "streamer")
 """Options of other libraries that give new ids, or their text, while they are generated."""
-MAX_SHOWN = 60
-"""Characters of an argument that a fix repeats."""
 _MAX_SHOWN_WHOLE = 1000
 """Characters of a path, or of settings, that the fix repeats where it is a whole call."""
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -212,11 +221,11 @@ def _explained(
         # Python adds the number of options by name, which are right.
         reason = _WITH_NAMED.sub(r"but \1 were given", reason)
         if "missing" in reason:
-            fix = _completed_call(name, parameters, given, keywords)
+            fix = _completed_call(function, args, parameters, given, keywords)
         elif "multiple values" in reason:
             fix = "give it once"
         else:
-            fix = _without_more(function, parameters, given, keywords, options)
+            fix = _without_more(function, args, parameters, given, keywords, options)
         limit = f"{name}({', '.join(map(brief_parameter, parameters))})"
         raise WrongType(f"{name}() {reason}", limit=limit, fix=fix)
 
@@ -224,11 +233,16 @@ def _explained(
 
 
 def _completed_call(
-    name: str, parameters: Sequence[Parameter], given: Sequence[object], keywords: Mapping[str, object]
+    function: Callable[..., Any],
+    args: Sequence[object],
+    parameters: Sequence[Parameter],
+    given: Sequence[object],
+    keywords: Mapping[str, object],
 ) -> str:
     """The call of a function that lacks arguments, some of which it may have in another place."""
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     if moved := _by_name(parameters, given, keywords):
-        return _moved_call(name, *moved, keywords) or f"{name}({', '.join([*moved[0], *moved[1]])})"
+        return f"{name}({', '.join([*moved[0], *moved[1]])})"
     shown = [*_completed(parameters, given, keywords)]
     if parameters[0].name == "source" and isinstance(path := (*given, None)[0], str | os.PathLike):
         return f"source = open_source({os.fspath(path)!r}); {name}({', '.join(['source', *shown[1:]])})"
@@ -237,6 +251,7 @@ def _completed_call(
 
 def _without_more(
     function: Callable[..., Any],
+    args: Sequence[object],
     parameters: Sequence[Parameter],
     given: Sequence[object],
     keywords: Mapping[str, object],
@@ -250,26 +265,20 @@ def _without_more(
         if not all(_as_argument("", each) for each in (*given[:n_taken], *keywords.values())):
             # The call would name a variable, which the caller need not have.
             return f"leave out {', '.join(shown)}"
-        call = f"{_name_of_call(function)}({', '.join(_completed(parameters, given[:n_taken], keywords))})"
+        call = f"{_name_of_call(function, args)}({', '.join(_completed(parameters, given[:n_taken], keywords))})"
         return call + left_out(shown)
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     if in_order := _data_first(name, parameters, given, keywords):
         return in_order
     by_name: list[str] = []
     if moved := _by_name(parameters, given, keywords):
-        if call_of_row := _moved_call(name, *moved, keywords):
-            return call_of_row
+        if getattr(given[0], "ndim", 0) == 2:
+            words = [*moved[0], *moved[1], *written_keywords(**keywords)]
+            return f"{_name_of_call(function, args)}({', '.join(words)})"
         by_name = moved[1]
     elif options and parameters[-1].kind == Parameter.VAR_KEYWORD:
         by_name = [word for each in given if isinstance(each, options) for word in written_fields(each)]
     return "give options by name" + f": {', '.join(by_name)}" * bool(by_name)
-
-
-def _moved_call(name: str, kept: Sequence[str], by_name: Sequence[str], keywords: Mapping[str, object]) -> str | None:
-    """The call of a run for the first of several rows; None for others."""
-    if kept[:1] != [_FIRST_ROW]:
-        return None
-    return f"run.{name}({', '.join([*kept, *by_name, *written_keywords(**keywords)])})"
 
 
 def _check_digits(function: Callable[..., Any], args: Sequence[object], keywords: Mapping[str, object]) -> None:
@@ -293,11 +302,7 @@ def _refuse_opened(function: Callable[..., Any], args: Sequence[object], keyword
     own = {"seq_len": opened.options["seq_len"]} if "seq_len" in names else {}
     call = ", ".join(_completed(parameters, [], {**own, **values, "path": opened.path}))
     fact = f"path is a {type(opened).__name__}, not the folder of packed data"
-    raise WrongType(fact, fix=f"{_name_of_call(function)}({call})", option="path")
-
-
-_FIRST_ROW = "ids[0]"
-"""The first of several rows of ids, where a call takes one."""
+    raise WrongType(fact, fix=f"{_name_of_call(function, args)}({call})", option="path")
 
 
 def _data_first(
@@ -318,7 +323,7 @@ def _positions(
     function: Callable[..., Any], args: Sequence[object], keywords: Mapping[str, object]
 ) -> dict[str, tuple[str, str]]:
     """The arguments that a call was given by position, each with what stands before and behind it."""
-    parameters, name = [*signature(function).parameters.values()], _name_of_call(function)
+    parameters, name = [*signature(function).parameters.values()], _name_of_call(function, args)
     if parameters and parameters[0].name == "self":
         parameters, args = parameters[1:], args[1:]
     names = {each.name for each in parameters}
@@ -333,11 +338,16 @@ def _positions(
     return found
 
 
-def _name_of_call(function: Callable[..., Any]) -> str:
-    """A function as one calls it: the class for its constructor, `run.score` for a method of a run."""
+def _name_of_call(function: Callable[..., Any], args: Sequence[object]) -> str:
+    """A function as one calls it: the class for its constructor, and a method of the run that was opened by its path.
+
+    A method of another object has a variable with the name of its class.
+    """
     owner, _, name = function.__qualname__.rpartition(".")
     if "self" not in signature(function).parameters:
         return name
+    if isinstance(opened := getattr((*args, None)[0], "_opened", None), str):
+        return f"{opened}.{name}"
     return owner if name == "__init__" else _METHODS.get(name, f"{re.sub('^(Text|Shard)', '', owner).lower()}.{name}")
 
 
@@ -557,7 +567,7 @@ def _by_name(
             is_first or default in (Parameter.empty, None) or type(value) is type(default) or is_sequence
         ):
             shown = repr(os.fspath(value) if isinstance(value, os.PathLike) else value)
-            kept.append(_FIRST_ROW if is_first else shown)
+            kept.append(first_row(value) if is_first else shown)
             continue
         option = next((each for each in options if _takes(each, value)), None)
         if option is None:

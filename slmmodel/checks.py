@@ -10,12 +10,21 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set, Sized
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from slmmodel.callbacks import unlike_function
-from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType, unwritten
+from slmmodel.errors import (
+    MAX_SHOWN,
+    Fix,
+    MissingInput,
+    OptionError,
+    UnsupportedFormat,
+    WrongType,
+    first_row,
+    unwritten,
+)
 from slmmodel.sizes import parse_count, parse_share
 
 MIN_RESAMPLES = 100
@@ -239,13 +248,17 @@ def refuse_column(ids: object, call: str) -> None:
 
 
 def check_ids(
-    ids: object, of_text: str = "tok.encode_list(text), with the tokenizer of the run", call: str = "call(each)"
+    ids: object,
+    of_text: str = "tok.encode_list(text), with the tokenizer of the run",
+    call: str = "call(each)",
+    opened: str = "",
 ) -> list[int]:
     """Ids of one sequence as a list; takes lists, and arrays and tensors of one dimension. Raises `WrongType`.
 
-    `of_text` is the fix for a text, or a list of them; `call`, of the row `each`, is repeated for each of several rows.
+    `of_text` is the fix for a text, or a list of them. `call`, of the row `each`, is repeated for each of several rows;
+    with `opened`, the call that opens a run, it is `.method(each)` of that run.
     """
-    refuse_column(ids, re.sub(r"\beach\b", "{}", call, count=1))
+    refuse_column(ids, opened + re.sub(r"\beach\b", "{}", call, count=1))
     if isinstance(ids, str | bytes | os.PathLike):
         raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
     refuse_masked(ids)
@@ -255,22 +268,27 @@ def check_ids(
     found = []
     for index, id in enumerate(given):
         number = _integer(id)
+        if isinstance(id, list | tuple):
+            n_rows = len(given) if isinstance(given, Sized) else 1
+            are = "a batch of one sequence, not the sequence" if n_rows == 1 else f"{n_rows} sequences, not one"
+            raise WrongType(f"ids are {are}", fix=call_of_rows(call, given, opened))
         if number is None:
             fix = of_text if isinstance(id, str) else "tok.encode_list(text)"
-            if isinstance(id, list | tuple):
-                fix = call_of_rows(call, given)
-            elif isinstance(id, float) and id.is_integer():
+            if isinstance(id, float) and id.is_integer():
                 fix = "ids.astype(int)" if type(ids).__module__ == "numpy" else "[int(id) for id in ids]"
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)
         found.append(number)
     return found
 
 
-def call_of_rows(call: str, rows: Iterable[object]) -> str:
-    """The fix for rows of ids in place of one sequence; `call` is that of the row `each`."""
-    if len(list(rows)) == 1:
-        return call.replace("(each", "(ids[0]", 1)
-    return f"[{call} for each in ids], one call for each sequence"
+def call_of_rows(call: str, rows: Iterable[object], opened: str = "") -> str:
+    """The fix for rows of ids in place of one sequence; `call` and `opened` are those of `check_ids`."""
+    listed = list(rows)
+    if len(listed) == 1:
+        return opened + call.replace("(each", f"({first_row(listed)}", 1)
+    given = str(listed) if len(str(listed)) <= MAX_SHOWN else "ids"
+    load, run = (f"opened_run = {opened}; ", "opened_run") if opened else ("", "")
+    return f"{load}[{run}{call} for each in {given}]  # one call for each sequence"
 
 
 def refuse_masked(ids: object) -> None:

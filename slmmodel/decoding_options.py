@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from slmmodel.calls import MAX_SHOWN, STREAMS, is_literal, unknown_option, written_fields, written_keywords
+from slmmodel.calls import STREAMS, is_literal, unknown_option, written_fields, written_keywords
 from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
-from slmmodel.errors import Argument, OptionError, UnknownName, WrongType, first_fault, left_out, unknown_name
+from slmmodel.errors import (
+    MAX_SHOWN,
+    Argument,
+    OptionError,
+    UnknownName,
+    WrongType,
+    first_fault,
+    left_out,
+    unknown_name,
+)
 from slmmodel.foreign_decoding import DRAWING, HABITS, Decoding, as_own_decoding
 
 if TYPE_CHECKING:
@@ -309,16 +318,15 @@ _HELP_OF_GENERATE = ("help(slmmodel.Run.generate)", "help(slmmodel.app.TextRun.g
 """The call that shows the options of a run of ids, and of one of text."""
 
 
-def check_options(
-    given: Mapping[str, Any], others: Sequence[str], call: Mapping[str, Any], opened: str | None = None
-) -> None:
+def check_options(given: Mapping[str, Any], others: Sequence[str], call: Mapping[str, Any], opened: str) -> None:
     """Raises `WrongType` for the keywords of `generate` that are no option of decoding, nor one of `others`.
 
     call: the prompt by its name, and the arguments that are not in `given`; the fix of several options repeats them.
-    opened: the call that opens the run, for its fix; without it the run is the variable `run`.
+    opened: the call that opens the run, for its fix.
     """
+    is_of_text = "prompt" in call
     known = dict.fromkeys((*others, *DecodingOptions.model_fields))
-    fallback = _HELP_OF_GENERATE[opened is not None]
+    fallback = _HELP_OF_GENERATE[is_of_text]
     wrong = {
         name: unknown_option("generate", name, value, known, fallback=fallback)
         for name, value in given.items()
@@ -359,7 +367,7 @@ def check_options(
         counted = ", which does not count the prompt" if meant.had_prompt else ""
         error.fix = ", ".join(written_keywords(**changed)) + counted or f"leave it out: {reason}"
     is_shown_alone = len(unlike) == len(wrong)
-    error.fix = fallback if is_shown_alone else _with_unlike(unlike, str(error.fix), is_of_text=opened is not None)
+    error.fix = fallback if is_shown_alone else _with_unlike(unlike, str(error.fix), is_of_text=is_of_text)
     raise error
 
 
@@ -373,7 +381,7 @@ _ASSISTANT = ("assistant",)
 """A run, which is not compared."""
 
 
-def _one_call(name: str, prompt: object, meant: Decoding, opened: str | None, prose: Sequence[str]) -> str:
+def _one_call(name: str, prompt: object, meant: Decoding, opened: str, prose: Sequence[str]) -> str:
     """The call of `generate` with options in our words; its comment has those left out, with the reason, and prose."""
     shown = next(iter(written_keywords(prompt=prompt)), "prompt=").partition("=")[2]
     shown = shown if len(shown) <= MAX_SHOWN and shown != "prompt" else name
@@ -385,13 +393,13 @@ def _one_call(name: str, prompt: object, meant: Decoding, opened: str | None, pr
         seeds = f"{first}, {first + meant.n}" if first else f"{meant.n}"
         call = for_each(opened, call, f"seed in range({seeds})")
     else:
-        call = f"{opened or 'run'}{call}"
+        call = f"{opened}{call}"
     return call + meant.remark(*["max_new_tokens does not count the prompt"] * meant.had_prompt, *prose)
 
 
-def for_each(opened: str | None, call: str, loop: str) -> str:
+def for_each(opened: str, call: str, loop: str) -> str:
     """Several calls of a run, each of a `.method(...)`; `opened` as of `check_options`."""
-    return f"text_run = {opened}; [text_run{call} for {loop}]" if opened else f"[run{call} for {loop}]"
+    return f"opened_run = {opened}; [opened_run{call} for {loop}]"
 
 
 class SampleConfig(DecodingOptions):

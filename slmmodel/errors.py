@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from slmmodel.foreign_names import FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting, switched_on
+from slmmodel.foreign_names import FOREIGN_VALUES, PRECISION_SWITCHES, UNITS, VOCAB_SIZES, own_setting, switched_on
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -71,6 +71,16 @@ def _shown(value: object, name: str) -> str:
         return f"{{{', '.join(f'{key!r}: {_shown(each, str(key))}' for key, each in value.items())}}}"
     text = repr(value)
     return text if len(text) <= _MAX_PART_CHARS else name.rpartition(".")[2].upper()
+
+
+MAX_SHOWN = 60
+"""Characters of an argument that a fix repeats."""
+
+
+def first_row(rows: object) -> str:
+    """The first of several rows of ids in a fix: itself, or `ids[0]` where it is long."""
+    row, *_ = rows.tolist() if hasattr(rows, "tolist") else cast("list[object]", rows)
+    return str(row) if len(str(row)) <= MAX_SHOWN else "ids[0]"
 
 
 def left_out(names: Iterable[str]) -> str:
@@ -339,6 +349,8 @@ def _longer(name: str, names: Iterable[str]) -> str | None:
     return next((other for other in names if other.startswith((f"{name}-", f"{name}_"))), None)
 
 
+_LIST_SETTINGS: Fix = ("list all settings with their meanings: slm config", OfCommand("", " in a shell"))
+"""The remedy for a setting of no known meaning: without it, the call does something else than was meant."""
 _OF_SECTIONS = ("name", "kind")
 """Settings that say another thing in each section."""
 
@@ -360,11 +372,14 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     names_in_section = (other for other in known if other.startswith(name.partition(".")[0] + "."))
     of_section = inside or [other for other in names_in_section if other.rpartition(".")[0] not in known]
     if inside:
-        fix = f"name a setting of it: {of_section[0]}"
+        one = f"name a setting of it: {of_section[0]}"
         return InvalidConfig(
-            f"{name!r} is a section, not a setting", where=where, limit=", ".join(of_section), fix=fix, option=name
+            f"{name!r} is a section, not a setting", where=where, limit=", ".join(of_section), fix=one, option=name
         )
-    fix = f"write {near}{UNITS.get(near, '')}" if near else "remove it"
+    fix: Fix = f"write {near}{UNITS.get(near, '')}" if near else "use one of them"
+    if not near and any("." in each for each in known):
+        # A switch of precision that is on has a setting, and one that is off has no effect.
+        fix = "remove it" if last in PRECISION_SWITCHES else _LIST_SETTINGS
     if whole := next((other for other in known if "." in other and name.endswith(f".{other}")), None):
         # A whole name inside a section, which is its first part once more.
         near, section = whole, name.removesuffix(f".{whole}")
@@ -396,8 +411,13 @@ def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, An
     name, error = next(iter(errors.items()))
     fixes = {each: _written(other) if len(errors) > 1 else str(other.fix) for each, other in errors.items()}
     meant = fixes[name].removeprefix("write ")
-    if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes.values()):
-        error.fix = "; ".join(f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {at}" for at, fix in fixes.items())
+    unlike = [each for each, other in errors.items() if other.parts["fix"] == _LIST_SETTINGS]
+    mended = {at: fix for at, fix in fixes.items() if at not in unlike}
+    if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in mended.values()):
+        words = [f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {at}" for at, fix in mended.items()]
+        error.fix = "; ".join(words) or _LIST_SETTINGS
+        if unlike and words:
+            error.fix = (f"{error.fix}; for {', '.join(unlike)} ", *_LIST_SETTINGS)
     is_own = fixes[name] == f"write {meant}" and " " not in meant and own_setting(name) != meant
     if is_own and len(errors) == 1 and settings[name].where.startswith("--set "):
         error.fix = (Argument(meant, settings[name].value),)

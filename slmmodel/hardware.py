@@ -76,14 +76,33 @@ def device_limit() -> str:
 def meant_device(name: str) -> str | None:
     """The device that a name in other letters or of another tool (`gpu`) stands for, if torch sees one; else cpu.
 
-    None for a name that is no device.
+    Before torch is loaded, `auto` stands for either. None for a name that is no device.
     """
     typed, _, number = name.lower().partition(":")
     kind = FOREIGN_VALUES["run.device"].get(typed, typed)
     if kind not in DEVICE_KINDS or not (number.isdigit() or not number):
         return None
-    count = available_devices().get(kind, 0)
+    if "torch" not in sys.modules and kind not in ("auto", "cpu"):
+        # It takes seconds to load, which a wrong name is not worth.
+        return f"{kind}:{number}" if number else "auto"
+    count = available_devices().get(kind, 0) if kind not in ("auto", "cpu") else 1
     return f"{kind}:{number}" if number and int(number) < count else kind if count or kind == "auto" else "cpu"
+
+
+def check_device_name(name: str) -> None:
+    """Raises `OptionError` for a name that no device has, which needs no torch."""
+    if not re.fullmatch(r"auto|(cpu|cuda|mps)(:[0-9]+)?", name):
+        raise _no_device(name, "does not exist")
+
+
+def _no_device(name: str, verb: str) -> OptionError:
+    return OptionError(
+        f"device {name!r} {verb}",
+        where="torch on this machine" if "torch" in sys.modules else None,
+        limit=device_limit(),
+        fix=(Argument("device", meant_device(name) or "auto"),),
+        option="device",
+    )
 
 
 def device_for(name: str) -> torch.device:
@@ -94,13 +113,7 @@ def device_for(name: str) -> torch.device:
         if torch.cuda.is_available():
             return torch.device("cuda", torch.cuda.current_device())
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    check_device_name(name)
     if meant_device(name) != name:
-        exists = re.fullmatch(r"(cpu|cuda|mps)(:[0-9]+)?", name)
-        raise OptionError(
-            f"device {name!r} {'is not available' if exists else 'does not exist'}",
-            where="torch on this machine",
-            limit=device_limit(),
-            fix=(Argument("device", meant_device(name) or "auto"),),
-            option="device",
-        )
+        raise _no_device(name, "is not available")
     return torch.device(name)

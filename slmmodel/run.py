@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,7 +17,6 @@ import torch
 
 from slmmodel import trainer
 from slmmodel.calls import (
-    MAX_SHOWN,
     OF_FILE,
     NamesConstructors,
     explains_calls,
@@ -37,7 +37,17 @@ from slmmodel.checks import (
     naming_split,
     warn_caller,
 )
-from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
+from slmmodel.config import (
+    OPTIONS,
+    Setting,
+    Settings,
+    check_names,
+    merged,
+    model_options,
+    read_budget,
+    refuse_contradiction,
+    settings_of,
+)
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
 from slmmodel.data.file_kinds import TOKENIZER, kind_of
@@ -55,7 +65,16 @@ from slmmodel.decoding_options import (
     refuse_stream,
     repeats_options,
 )
-from slmmodel.errors import InvalidInput, Mismatch, MissingInput, OptionError, SlmmodelError, WrongType
+from slmmodel.errors import (
+    MAX_SHOWN,
+    InvalidConfig,
+    InvalidInput,
+    Mismatch,
+    MissingInput,
+    OptionError,
+    SlmmodelError,
+    WrongType,
+)
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import Sample, generate
@@ -262,13 +281,13 @@ class Run(metaclass=NamesConstructors):
         meant = None if max_new_tokens is None else int_meant(max_new_tokens, 256, most=MAX_NEW_TOKENS)
         max_new_tokens = 256 if max_new_tokens is None else max_new_tokens
         call = {"ids": ids, "max_new_tokens": max_new_tokens, "overflow": overflow, "assistant": assistant}
-        refuse_stream(options, call, f"slmmodel.load({os.fspath(self.path)!r})")
-        check_options(options, ("ids", "assistant", "overflow"), call)
+        refuse_stream(options, call, self._opened)
+        check_options(options, ("ids", "assistant", "overflow"), call, self._opened)
         given = {"overflow": overflow} if overflow != "stop" else {}
         with repeats_options(options) as repeated:
             words = written_keywords(max_new_tokens=meant, assistant=assistant, **given, **repeated)
-            each = f"run.generate({', '.join(['each', *words])})"
-            prompt = check_ids(ids, self._of_text("generate", ids, words), each)
+            each = f".generate({', '.join(['each', *words])})"
+            prompt = check_ids(ids, self._of_text("generate", ids, words), each, self._opened)
         if not (prompt := prompt or opening_ids(self.vocab)):
             fact, fix = "the prompt has no ids", "run.generate(tok.encode_list('Once upon a time'))"
             raise InvalidInput(fact, limit="the vocabulary has no special that begins a document", fix=fix)
@@ -299,6 +318,11 @@ class Run(metaclass=NamesConstructors):
             fact = f"the ids end after {len(found.ids):,}, at the end of the context, not at max_new_tokens={limit}"
             warn_caller(f"{fact}; overflow='slide'{f' without {way}' if way else ''} continues")
         return found.ids
+
+    @property
+    def _opened(self) -> str:
+        """The call that opens this run, in a fix."""
+        return f"slmmodel.load({os.fspath(self.path)!r})"
 
     def _of_text(self, call: str, text: object, options: Sequence[str] = ()) -> str:
         """The call that takes this text in place of ids; of several texts, one call for each."""
@@ -338,11 +362,11 @@ class Run(metaclass=NamesConstructors):
 
         Raises `InvalidInput`, `WrongType`, `NotFinite`.
         """
-        row = check_ids(ids, self._of_text("score", ids), "run.score(each)")
+        row = check_ids(ids, self._of_text("score", ids), ".score(each)", self._opened)
         if len(row) < 2:
             begin = opening_ids(self.vocab)
             scored = "ids" if row in ([], begin) else row
-            fix = f"run.score({begin} + {scored}), which begins a document" if begin else "give two ids or more"
+            fix = f"{self._opened}.score({begin} + {scored})  # begins a document" if begin else "give two ids or more"
             raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix=fix)
         self._refuse_unknown(row, "the model has no id")
         if len(row) > self.seq_len:
@@ -421,7 +445,7 @@ class Run(metaclass=NamesConstructors):
                 f"the run was trained on {sources[path]}",
                 where=str(self.path),
                 limit="without slmtok one source of packed data",
-                fix=mixed * (path is None) + "run.evaluate('DATA'), packed data by their path",
+                fix=mixed * (path is None) + f"{self._opened}.evaluate('DATA'), packed data by their path",
             )
         return self._open(path, split)
 
@@ -498,6 +522,19 @@ def _refuse_text(name: str, **given: object) -> None:
     refuse_text(Path(name), f"slmmodel.app.train({words}), or {name_packed(Path(name))}")
 
 
+@contextmanager
+def _naming_unknown(settings: Settings) -> Iterator[None]:
+    """Adds an unknown name among the settings of a call to the error about another argument: both are wrong."""
+    try:
+        yield
+    except SlmmodelError as error:
+        try:
+            check_names(settings, ["model.preset", *model_options(settings), *OPTIONS])
+        except InvalidConfig as other:
+            error.fact, error.fix = f"{error.fact}; {other.fact}", f"{error.fix}; {other.fix}"
+        raise
+
+
 @explains_settings(lambda: [*OPTIONS, *model_options()], preset_lengths)
 def train(
     data: str | os.PathLike[str] | RunData,
@@ -537,9 +574,10 @@ def train(
     named = {"data.train": name or None, "model.preset": preset, "run.seed": seed, "run.device": device}
     origins = {each: "data" if each == "data.train" else each.rpartition(".")[2] for each in named}
     changes = {each: Setting(value, origins[each]) for each, value in named.items() if value is not None}
-    changes |= {} if budget is None else read_budget(budget, "budget")
-    check_bool("force", force)
     from_settings = settings_of(settings or {})
+    with _naming_unknown(from_settings):
+        changes |= {} if budget is None else read_budget(budget, "budget")
+    check_bool("force", force)
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)
     for text in notes_on_time(given):

@@ -21,6 +21,7 @@ import click
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import missing_path, place_of_missing
 from slmmodel.cli.run_argument import run_here
+from slmmodel.cli.run_argument import tokenizer_near as tokenizer_near  # part of this module for its callers
 from slmmodel.cli.saved_data_sets import refuse_ids
 from slmmodel.cli.text import STDIN, Text, is_text, packed_of, tokenizer_of_data
 from slmmodel.cli.validation_text import naming_validation
@@ -38,7 +39,7 @@ from slmmodel.hardware import device_for, use_threads
 from slmmodel.run_entries import EVALUATIONS, VOCAB
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
-from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, notes_on_escapes, tokenizer_beside
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, notes_on_escapes
 from slmtok.cli.files import Content, check_content
 from slmtok.cli.options import Habit, arguments_of_command
 from slmtok.cli.output import note, note_terminal, settings
@@ -395,11 +396,6 @@ def is_text_for_tokenizer(path: str) -> bool:
         return True
     load(path)
     return False
-
-
-def tokenizer_near(text: str) -> str:
-    """The tokenizer file beside a text, else one of the working folder; `TOK` where there is none."""
-    return tokenizer_beside(text) or tokenizer_beside("tok") or "TOK"
 
 
 def refuse_run(

@@ -36,6 +36,7 @@ from slmtok.cli.options import (
 from slmtok.file_kinds import is_run
 
 if TYPE_CHECKING:
+    import click
     from pydantic.fields import FieldInfo
 
 SETTINGS = "Settings"
@@ -319,7 +320,16 @@ def setting_option(name: str, **attributes: Any) -> Decorator:
     return field_option(name.rpartition(".")[2], OPTIONS[name], **attributes)
 
 
-device_option = setting_option("run.device")
+def _check_device(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """The value of `--device`, refused before torch is loaded where no device has this name."""
+    from slmmodel.hardware import check_device_name
+
+    if not ctx.resilient_parsing:
+        check_device_name(value)
+    return value
+
+
+device_option = setting_option("run.device", callback=_check_device)
 threads_option = setting_option("run.threads")
 seed_option = setting_option("run.seed")
 

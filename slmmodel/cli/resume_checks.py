@@ -207,10 +207,12 @@ def open_data_of(
 
     opened = open_mixture_of(run)
     if opened is not None and data is not None:
+        words = without(("--data", "--allow-mismatch"), arguments_of_command())
+        line = _in_new_folder(run, words) or shlex.join(["slm", "resume", *words])
         raise OptionError(
             f"--data {data!r} is one path, and the run has a mixture of sources",
             where=str(run.path),
-            fix="write their new paths into config.yaml of the run, below data.train, and --allow-mismatch files",
+            fix=f"{line} # on the sources of the run, which are where they were",
             option="data",
         )
     if opened is not None:

@@ -34,6 +34,7 @@ from slmtok.cli.arguments import (
     positional,
     positional_params,
     text_values,
+    tokenizer_beside,
     value_after,
 )
 from slmtok.cli.errors import RUN_IS, usage_error
@@ -133,8 +134,10 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # A run in another place makes it a wrong command line, not a run that is missing.
     option = "run" if os.path.exists(path) and run_among(words) else None  # noqa: PTH110
     what, foreign = NAMES.get(kind_of_file(path)), _foreign_weights(path)
-    # What no command reads stands for no run in particular.
-    fix = None if foreign else _meant(path, run, tokenizer, ctx)
+    # What no command reads stands for no run in particular, nor do data for the one that resume continues.
+    trained = _trained_on(path, ctx)
+    what = what or ("a text" if trained and not has_manifest(path) else None)
+    fix = None if foreign else trained or _meant(path, run, tokenizer, ctx)
     error = given.not_a_run(path, what=what or foreign, fix=fix, option=option)
     if tokenizer and not os.path.exists(path):  # noqa: PTH110
         error.fact = f"RUN is missing: {tokenizer!r} is a tokenizer, and there is {error.fact}"
@@ -142,6 +145,22 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
         # The name of a model elsewhere, such as gpt2.
         error.limit = "; ".join(filter(None, [RUN_IS, error.limit]))
     raise error
+
+
+def tokenizer_near(text: str) -> str:
+    """The tokenizer file beside a text, else one of the working folder; `TOK` where there is none."""
+    return tokenizer_beside(text) or tokenizer_beside("tok") or "TOK"
+
+
+def _trained_on(path: str, ctx: click.Context) -> str | None:
+    """`slm train` on data in the place of the run that `slm resume` continues; None for others, and beside a run."""
+    words, is_packed = ctx.meta["arguments"], has_manifest(path)
+    if ctx.info_name != "resume" or run_among(words) or not (is_packed or is_text_file(path)):
+        return None
+    output, budget = value_after(OUTPUT_FLAGS, words), value_after(("--budget",), words)
+    new = output or ("run" if not os.path.lexists("run") else shlex.split(new_name(Path("run")))[0])
+    text = [] if is_packed else ["-t", tokenizer_near(path)]
+    return shlex.join(["slm", "train", path, *text, "-o", new, *(["--budget", budget] if budget else [])])
 
 
 def _foreign_weights(path: str) -> str | None:
@@ -236,9 +255,18 @@ def resumed(arguments: Sequence[str]) -> str:
         return "slm resume RUN"
     run, output = RunFolder(Path(path)), value_after(OUTPUT_FLAGS, arguments)
     new = [] if output is None or Path(output).resolve() == run.path.resolve() else ["-o", output]
-    budget = value_after(("--budget",), arguments)
-    words = [path, *new, *_with_other_data(run, arguments), *(["--budget", budget] if budget else [])]
-    return resumed_at(run, None, words) if run.finished or len(words) > 1 else shlex.join(["slm", "resume", path])
+    budget, others = value_after(("--budget",), arguments), _with_other_data(run, arguments)
+    own = others if others and is_mixture(run) else []
+    words = [path, *new, *(others if not own else []), *(["--budget", budget] if budget else [])]
+    line = resumed_at(run, None, words) if run.finished or len(words) > 1 else shlex.join(["slm", "resume", path])
+    return f"{line} # on the data of the run: --data stands for one path, and it has several" if own else line
+
+
+def is_mixture(run: RunFolder) -> bool:
+    """Whether a run is trained on more than one path, in whose place no other data can be named."""
+    from slmmodel.data_config import DataConfig
+
+    return DataConfig.model_validate(run.config["data"]).is_mixture
 
 
 def _with_other_data(run: RunFolder, arguments: Sequence[str]) -> list[str]:

@@ -59,6 +59,7 @@ from slmmodel.cli.run_argument import data_here, is_argument, is_last, recorded_
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.cli.train_progress import TrainProgress
+from slmmodel.cli.validation_text import packing_validation
 from slmmodel.config_values import EACH_RUN
 from slmmodel.errors import Argument, InvalidConfig, Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.files import new_name
@@ -398,7 +399,8 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
         opened = open_if_text(data, tokenizer, section.val, read)
         if opened is None and is_text(section.val):
             # Refused here, before torch is imported.
-            open_data(data, section.val)
+            with packing_validation():
+                open_data(data, section.val)
         return opened
     from slmmodel.cli.sources import open_mixture, with_passkeys
 

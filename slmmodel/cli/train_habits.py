@@ -40,7 +40,7 @@ from slmmodel.foreign_names import (
 from slmmodel.models import MODELS
 from slmmodel.models.presets import PRESETS, archs_named, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
-from slmtok.cli.arguments import OUTPUT_FLAGS, value_after, without_options
+from slmtok.cli.arguments import OUTPUT_FLAGS, is_text_file, value_after, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import Habit, instead
 from slmtok.cli.unknown_options import WHOLE, options_in
@@ -268,7 +268,7 @@ def _assigned(command: str) -> Habit:
         if in_two or words != [*arguments]:
             return in_two or shlex.join(["slm", command, *words])
         if command != "train":
-            if not value or not has_manifest(value) or "--data" in arguments:
+            if not value or not (has_manifest(value) or is_text_file(value)) or "--data" in arguments:
                 return ""
             return shlex.join(["slm", command, *(word for word in arguments if word != value), "--data", value])
         if value in PRESETS and "--preset" not in arguments:

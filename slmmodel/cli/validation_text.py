@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import click
 
 from slmmodel.cli.text import is_text
-from slmtok.cli.arguments import arguments_of, command_line, without_options
+from slmmodel.errors import Argument, MissingInput, UnsupportedFormat
+from slmtok.cli.arguments import arguments_of, command_line, options_by_flag, without_options
 from slmtok.errors import MalformedRecord, OptionError, Setting, SlmtokError
 from slmtok.files import free_name
 from slmtok.options import ReadOptions
@@ -51,6 +53,29 @@ def naming_validation(val: str, tokenizer: str, read: ReadOptions, opened: str) 
             error.where = error.where or opened
             error.limit = f"one set of options reads the training text and --val {val}; packed data need none"
             error.fix = (*words, f"--val none -o {name}, and --val {name}", *without)
+        raise
+
+
+@contextmanager
+def packing_validation() -> Iterator[None]:
+    """Adds to the fix of an error about text beside packed data the command line with the data that it packs."""
+    try:
+        yield
+    except (UnsupportedFormat, MissingInput) as error:
+        context = click.get_current_context(silent=True)
+        match error.parts["fix"]:
+            case (str(packed), str(), Argument(name="data.val", value=folder)) if context is not None:
+                words, given = list[str](), arguments_of(context)
+                for before, word in pairwise(["", *without_options(given, ("--val",))]):
+                    if word.removeprefix("--set=").startswith("data.val="):
+                        words = words[: len(words) - (before == "--set")]
+                    else:
+                        words.append(word)
+                has_option = "--val" in options_by_flag(context.command)
+                words += ["--val", folder] if has_option else ["--set", f"data.val={folder}"]
+                error.fix = f"{packed} && {command_line(context, words)}"
+                # Of the setting, wherever it was given.
+                error.where, error.fields["option"] = None, "data.val"
         raise
 
 

@@ -126,10 +126,13 @@ def name_packed(text: Path, tokenizer: str | None = None) -> str:
     """
     beside = (each for each in (text.with_name("tok.json"), Path("tok.json")) if each.is_file())
     near = tokenizer or next(beside, "TOK")
-    names = chain(["data"], (f"data-{number}" for number in count(2)))
-    folder = next(each for each in names if not os.path.lexists(each))
-    packed = shlex.join(["slmtok", "pack", str(text), "-t", str(near), "-o", folder])
+    packed = shlex.join(["slmtok", "pack", str(text), "-t", str(near), "-o", _free_folder("data")])
     return f"name packed data: {packed}" + ", if it is text" * (not _is_text(read_head(text)))
+
+
+def _free_folder(name: str) -> str:
+    """This name, or the first such as `data-2` that nothing has."""
+    return next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if not os.path.lexists(each))
 
 
 def _refuse_file_of_packed(file: Path) -> None:
@@ -162,7 +165,7 @@ def _refuse_other_kind(file: Path, pack_options: str) -> None:
     )
 
 
-def refuse_text(file: Path, fix: str, tokenizer: str | None = None) -> None:
+def refuse_text(file: Path, fix: Fix, tokenizer: str | None = None) -> None:
     """Raises `UnsupportedFormat` for a file that holds no ids, by its name or its head; `fix` is what a text needs.
 
     tokenizer: that of a text. `MissingInput` for a folder of texts.
@@ -354,8 +357,9 @@ def open_val_or_all(
     # Packed as a whole, a text is scored as a whole.
     pack_options += " --val none"
     _refuse_other_kind(Path(path), pack_options)
-    packed = f"slmtok pack {shlex.quote(os.fspath(path))} {pack_options} -o DIR"
-    refuse_text(Path(path), f"name packed data: {packed}, if it is text")
+    name = _free_folder(f"{Path(path).stem}-val")
+    packed = f"slmtok pack {shlex.quote(os.fspath(path))} {pack_options} -o {shlex.quote(name)}"
+    refuse_text(Path(path), (packed, " in a shell, then ", Argument("data.val", name)))
     try:
         return open_source(path, "val", vocab=vocab)
     except NoSuchSplitError:

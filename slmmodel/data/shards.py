@@ -37,7 +37,7 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import Argument, CorruptFile, Mismatch, MissingInput
+from slmmodel.errors import Argument, CorruptFile, Fix, Mismatch, MissingInput
 from slmmodel.json_files import Count, Digest, FaultError, Strict, exactly, read_object, validated
 from slmmodel.vocab import VocabMeta
 
@@ -345,7 +345,7 @@ def _belongs_to_folder(file: Path, folder: Path) -> bool:
     return any(file.is_relative_to(place) for place in (folder, *(place / "blobs" for place in repositories)))
 
 
-def refuse_other_files(folder: Path, fix: str) -> None:
+def refuse_other_files(folder: Path, fix: Fix) -> None:
     """Raises `MissingInput` for a folder of files that `slmtok pack` does not write, which may be texts."""
     names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
     written = (MANIFEST, "config.yaml", "journal.jsonl")

@@ -24,14 +24,14 @@ from slmtok.corpus.contents import refuse_counts
 from slmtok.corpus.kept_bytes import kept_bytes_note
 from slmtok.corpus.reading import check_given_key
 from slmtok.corpus.text_keys import explain_keys
-from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
+from slmtok.errors import MissingInput, OptionError, OutputExists, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.foreign_options import OUTPUTS
 from slmtok.indexing import explains_indexing
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.path_arguments import folder_meant, free_name
 from slmtok.shards import folder
-from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, read_manifest, vocabulary_metadata
+from slmtok.shards.format import FRAMES, MANIFEST, PLAN, TOKENIZER, VOCAB, read_manifest, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validation
 from slmtok.shards.notes import warn_of_packed
 from slmtok.shards.plan import refuse_pipes
@@ -292,7 +292,7 @@ def _claim(out: Path, layout: Layout, tokenizer: Tokenizer, *, force: bool) -> N
     elif not (out / WORK_FOLDER).exists():
         _refuse_complete(out, layout, tokenizer)
     if layout.files is not None:
-        _begin(out, force=force)
+        _begin(out, layout, force=force)
 
 
 def _refuse_complete(out: Path, layout: Layout, tokenizer: Tokenizer) -> None:
@@ -313,10 +313,19 @@ def _refuse_complete(out: Path, layout: Layout, tokenizer: Tokenizer) -> None:
         raise folder.finished(out, packed, vocabulary)
 
 
-def _begin(out: Path, *, force: bool) -> None:
+def _begin(out: Path, layout: Layout, *, force: bool) -> None:
     """Makes the folder of another layout. Raises `OutputExists` for files that this run has not written."""
     work = out / WORK_FOLDER
     if not force and not work.exists():
+        if (out / PLAN).is_file():
+            begun, now = Setting("output_format", "slm"), Setting("output_format", layout.name)
+            raise OutputExists(
+                f"output {str(out)!r} holds an unfinished run of pack",
+                where=str(out / PLAN),
+                limit=("begun with ", begun, ", now ", now),
+                fix=(begun, " continues it; or name another ", Setting("output")),
+                path=str(out),
+            )
         folder.refuse_files(out)
     folder.make(out)
     folder.make_inner(work)

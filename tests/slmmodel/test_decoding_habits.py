@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,9 @@ def _call(fix: str, given: dict[str, Any]) -> str:
     """The fix as a call: it is one, or it replaces wrong options of the call."""
     code = fix.partition("  # ")[0]
     if ".generate(" in code:
-        # A call of a text run opens it, which this run has been.
-        return code.replace(f"text_run = {OPENED}; ", "").replace(OPENED, "text_run")
+        # The call opens the run, which this run has been.
+        code = re.sub(r"opened_run = [^;]*; ", "", code)
+        return re.sub(r"slmmodel\.(app\.)?load\('run'\)\.", "opened_run.", code)
     code = "" if code.startswith("leave it out: ") else code.removesuffix(", which does not count the prompt")
     kept = {name: value for name, value in given.items() if name in ("temperature", "top_k", "top_p", "seed")}
     kept |= {name: given[name] for name in given.keys() - {*HABITS} - {"typical_p"} if given[name] is not None}
@@ -77,7 +79,7 @@ def _call(fix: str, given: dict[str, Any]) -> str:
 
 
 def _pasted(run: Any, prompt: Any, call: str) -> Any:
-    return eval(call, {"run": run, "text_run": run, "prompt": prompt})
+    return eval(call, {"run": run, "opened_run": run, "prompt": prompt})
 
 
 def _answered(run: Any, prompt: Any, given: dict[str, Any]) -> str | None:
@@ -138,7 +140,7 @@ def test_the_fix_of_two_options_is_a_call(inside: Path, kind: str) -> None:
         ),
         (
             {"do_sample": True, "num_return_sequences": 3, "seed": 2},
-            "text_run = OPENED; [text_run.generate('once', seed=seed) for seed in range(2, 5)]  # "
+            "opened_run = OPENED; [opened_run.generate('once', seed=seed) for seed in range(2, 5)]  # "
             "without do_sample: it draws by default",
         ),
         (

@@ -87,25 +87,26 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run").generate([1], top_k=0.9), "top_p=0.9"),
     (
         lambda: slmmodel.load("run").generate([[1]], max_new_tokens=5, temperature=0, overflow="slide"),
-        "run.generate(ids[0], max_new_tokens=5, overflow='slide', temperature=0)",
+        "slmmodel.load('run').generate([1], max_new_tokens=5, overflow='slide', temperature=0)",
     ),
     (
         lambda: slmmodel.load("run").generate([[1], [2]], max_new_tokens=5),
-        "[run.generate(each, max_new_tokens=5) for each in ids], one call for each",
+        "opened_run = slmmodel.load('run'); "
+        "[opened_run.generate(each, max_new_tokens=5) for each in [[1], [2]]]  # one call",
     ),
     (
         lambda: app.load("run").generate(["a", "b"], max_new_tokens=5, regex="b+"),
-        "text_run = slmmodel.app.load('run'); "
-        "[text_run.generate(text, max_new_tokens=5, regex='b+') for text in ['a', 'b']]",
+        "opened_run = slmmodel.app.load('run'); "
+        "[opened_run.generate(text, max_new_tokens=5, regex='b+') for text in ['a', 'b']]",
     ),
     (
         lambda: app.load("run").generate(["a", "b"], temperature=-1, top_p=3),
-        "text_run = slmmodel.app.load('run'); "
-        "[text_run.generate(text, temperature=1.0, top_p=0.03) for text in ['a', 'b']]",
+        "opened_run = slmmodel.app.load('run'); "
+        "[opened_run.generate(text, temperature=1.0, top_p=0.03) for text in ['a', 'b']]",
     ),
     (
         lambda: slmmodel.load("run").generate([[1], [2]], top_k=-3),
-        "[run.generate(each, top_k=0) for each in ids], one call for each",
+        "opened_run = slmmodel.load('run'); [opened_run.generate(each, top_k=0) for each in [[1], [2]]]  # one call",
     ),
     (
         lambda: app.load("run").generate([1], max_new_tokens=5),
@@ -127,17 +128,20 @@ FIXES: list[tuple[Any, str]] = [
         "leave it out: the model computes in the type of its weights; run.model.to(TYPE) changes it, to one of torch.f",
     ),
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr.x": 1}}), "write optim.lr"),
-    (lambda: slmmodel.train("data", output="new", settings={"optim": {"schedule.x": 1}}), "remove it"),
+    (lambda: slmmodel.train("data", output="new", settings={"optim": {"schedule.x": 1}}), "list all settings"),
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr_rate": 1}}), "write optim.lr"),
     (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load('run').generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
     (
         lambda: slmmodel.load("run").generate([1], do_sample=True, num_beams=4),
-        "run.generate([1], beam_sample=4)  # without do_sample: beam_sample draws",
+        "slmmodel.load('run').generate([1], beam_sample=4)  # without do_sample: beam_sample draws",
     ),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
     (lambda: slmmodel.load("run").generate(input_ids=[1]), "run.generate(ids)"),
-    (lambda: slmmodel.load("run").generate([1], n=3), "[run.generate([1], seed=seed) for seed in range(3)]"),
+    (
+        lambda: slmmodel.load("run").generate([1], n=3),
+        "opened_run = slmmodel.load('run'); [opened_run.generate([1], seed=seed) for seed in range(3)]",
+    ),
     (lambda: slmmodel.load("run").generate({1, 2}), "[1, 300, 301]"),
     (lambda: slmmodel.load("run/checkpoints/step-2"), "name the run: run, with step=2"),
     (lambda: slmmodel.load("run").evaluate("data", stateful=True), "leave out stateful"),
@@ -573,11 +577,13 @@ def test_packed_text_is_opened_by_the_call_that_refused_it(inside: Path, tmp_pat
     ):
         with pytest.raises(UnsupportedFormat) as caught:
             call("text.txt")
-        line = str(caught.value.fix).removeprefix("name packed data: ").removesuffix(", if it is text")
+        line = str(caught.value.fix).removeprefix("name packed data: ")
         line = line.replace("TOK", "tok.json").partition(" -o ")[0] + f" -o {tmp_path / name}"
         more = [] if "--document" in line else ["--document", "line"]
         assert main([*shlex.split(line)[1:], *more]) == 0
         assert call(str(tmp_path / name)) > 0
+    # The second fix names the setting, too.
+    assert str(caught.value.fix).endswith("-o text-val in a shell, then settings={'data.val': 'text-val'}")
     # All of them, as the note of `slm eval --on` says.
     assert slmmodel.load("run").evaluate(tmp_path / "train").n_docs == len(TEXTS)
 
@@ -602,8 +608,8 @@ def test_unknown_options_of_generate_need_one_fix(inside: Path, call: Any) -> No
     with pytest.raises(WrongType, match=r"^generate\(\) has no options 'max_length', 'do_sample'\n") as caught:
         call(max_length=5, do_sample=True, seed=1)
     assert re.fullmatch(
-        r"(slmmodel\.app\.load\('run'\)\.generate\('a'|run\.generate\(\[1\]), seed=1, max_new_tokens=5\)  # "
-        "without do_sample: it draws by default; "
+        r"slmmodel(\.app\.load\('run'\)\.generate\('a'|\.load\('run'\)\.generate\(\[1\]), "
+        r"seed=1, max_new_tokens=5\)  # without do_sample: it draws by default; "
         "max_new_tokens does not count the prompt",
         str(caught.value.fix),
     )
@@ -660,9 +666,11 @@ def test_rows_of_ids_in_place_of_text(inside: Path) -> None:
         for call in (lambda ids=ids: story.generate(ids, max_new_tokens=2), lambda ids=ids: story.score(ids)):
             with pytest.raises(WrongType) as caught:
                 call()
-            fix = str(caught.value.fix).rpartition("ids go to ")[2].removesuffix(", one call for each sequence")
+            fix = str(caught.value.fix).rpartition("ids go to ")[2]
+            opening, _, fix = fix.rpartition("; ")
             assert fix.startswith("[") == (n_calls == 2)
-            assert eval(fix, {"slmmodel": slmmodel, "ids": ids}) is not None
+            exec(opening, names := {"slmmodel": slmmodel, "ids": ids})
+            assert eval(fix, names) is not None
 
 
 def test_app_is_there_with_the_package() -> None:

@@ -145,7 +145,9 @@ def test_packed_data_files_and_texts(place: Path, small: dict[str, Any], capsys:
     assert packed.evaluate().nats.tolist() == packed.run.evaluate().nats.tolist()
     assert packed.evaluate(place / "data", "train").n_docs == packed.run.evaluate(place / "data", "train").n_docs
     for run in (texts, texts.run):
-        with pytest.raises(MissingInput, match=r"texts in memory(.|\n)*fix:.* (data=|run\.evaluate\()'DATA'"):
+        with pytest.raises(
+            MissingInput, match=r"texts in memory(.|\n)*fix:.* (data=|slmmodel\.load\('.*'\)\.evaluate\()'DATA'"
+        ):
             run.evaluate()
 
 
@@ -181,7 +183,7 @@ def test_a_mixture_is_scored_where_text_is(place: Path, tmp_path: Path) -> None:
     (tmp_path / "mix.yaml").write_text(json.dumps(settings))
     assert main(["train", "--config", str(tmp_path / "mix.yaml"), "-o", str(tmp_path / "run"), "--quiet"]) == 0
     with pytest.raises(
-        MissingInput, match=r"fix:   slmmodel\.app\.load\(.*\)\.evaluate\(\), which opens them, or run\."
+        MissingInput, match=r"fix:   slmmodel\.app\.load\(.*\)\.evaluate\(\), which opens them, or slmmodel\.load"
     ):
         slmmodel.load(tmp_path / "run").evaluate()
     assert app.load(tmp_path / "run").evaluate().n_docs > 0

@@ -311,7 +311,10 @@ def test_the_name_of_a_column_is_no_tensor(inside: Path) -> None:
     assert torch.equal(run.model(eval(one.removesuffix(" of one sequence"), {"batch": item})).logits, expected)
     for given in (x, item):
         for call in (run.score, lambda ids: run.generate(ids, max_new_tokens=1)):
-            assert len(eval(fix_of(lambda call=call, given=given: call(given)), {"run": run, "batch": item})) == 1  # type: ignore[misc]
+            assert (
+                len(eval(fix_of(lambda call=call, given=given: call(given)), {"slmmodel": slmmodel, "batch": item}))
+                == 1
+            )  # type: ignore[misc]
     lists: dict[str, Any] = {"input_ids": [[20, 21]]}
     for whole in (item, batch, lists, {"input_ids": [20, 21]}):
         with pytest.raises(WrongType, match=r"^ids are a dict of columns\n") as caught:
@@ -358,8 +361,8 @@ def _last(code: str, **names: Any) -> Any:
 def test_several_texts_are_one_call_each(inside: Path, call: str) -> None:
     for run in (app.load("run"), slmmodel.load("run")):
         fix = fix_of(lambda run=run: getattr(run, call)(["the fox", "a tree"]))  # type: ignore[misc]
-        loop = f"[text_run.{call}(text) for text in ['the fox', 'a tree']]"
-        assert fix == f"text_run = slmmodel.app.load('run'); {loop}"
+        loop = f"[opened_run.{call}(text) for text in ['the fox', 'a tree']]"
+        assert fix == f"opened_run = slmmodel.app.load('run'); {loop}"
         assert len(_last(fix)) == 2
 
 
@@ -435,14 +438,14 @@ def test_a_long_value_is_shortened(inside: Path) -> None:
 
 def test_an_argument_given_by_position_is_mended_by_position(inside: Path) -> None:
     names: dict[str, Any] = {"make_packing": make_packing, "ShardDataset": ShardDataset}
-    names |= {"lengths": np.array([9, 3]), "run": slmmodel.load("run")}
+    names |= {"lengths": np.array([9, 3]), "run": slmmodel.load("run"), "slmmodel": slmmodel}
     for call, mended in {
         "make_packing('bestfit', lengths, 8)": "make_packing('best_fit', lengths, 8)",
         "make_packing('bestfit', [9, 3], 8, seed=1, joined=True)": None,
         "make_packing('bestfit', lengths=lengths, seq_len=8)": "make_packing('best_fit', lengths, 8)",
         "make_packing(name='bestfit', lengths=lengths, seq_len=8)": "name='best_fit'",
         "ShardDataset('data', 'test', seq_len=8)": "ShardDataset('data', 'train', seq_len=8)",
-        "run.evaluate('data', 'test')": "run.evaluate('data', 'train')",
+        "run.evaluate('data', 'test')": "slmmodel.load('run').evaluate('data', 'train')",
     }.items():
         with pytest.raises((UnknownName, MissingInput)) as caught:
             eval(call, names)
@@ -513,9 +516,12 @@ SCHEDULES = "wsd, cosine, linear or const"
         ("app.train(slmmodel.load('run'), 'data')", "slmmodel.app.train('data')"),
         ("app.train(tok, tokenizer='text.txt')", "data='text.txt', tokenizer=tok"),
         ("Loader('data', seq_len=8, batch_size=2)", "source = open_source('data'); Loader(source, source.vocab, s"),
-        ("slmmodel.load('run').generate(IDS, 5, top_k=3)", "run.generate(ids[0], max_new_tokens=5, top_k=3)"),
+        (
+            "slmmodel.load('run').generate(IDS, 5, top_k=3)",
+            "slmmodel.load('run').generate([1, 40], max_new_tokens=5, top_k=3)",
+        ),
         # More arguments than a call takes.
-        ("app.load('run').score('a fox', ' ran')", "run.score('a fox')  # without ' ran'"),
+        ("app.load('run').score('a fox', ' ran')", "slmmodel.app.load('run').score('a fox')  # without ' ran'"),
         ("slmmodel.load('run').score(IDS, 3)", "leave out 3"),
         ("app.load('run').score('a fox', text=' ran')", "give it once"),
         ("ShardDataset('data', seq_len=8).set_epoch(1, IDS)", "dataset.set_epoch(1)  # without argument 2"),
@@ -641,6 +647,12 @@ def test_a_stream_of_a_run_prints_what_was_asked_for(inside: Path, capsys: pytes
     [
         ({"bf16": True, "run.seed": 1}, "settings={'run.seed': 1, 'run.precision': 'bf16'}"),
         ({"fp16": False}, "remove it"),
+        ({"no_such": 1}, "list all settings with their meanings: slm config in a shell"),
+        ({"model": {"lora_rank": 1}}, "list all settings with their meanings: slm config in a shell"),
+        (
+            {"lr": 1, "optim.no_such": 1},
+            "write optim.lr for lr; for optim.no_such list all settings with their meanings: slm config in a shell",
+        ),
         ({"output_dir": "out"}, "output='out' in place of output_dir"),
         (
             {"output_dir": "out", "bf16": True},
@@ -755,3 +767,10 @@ def test_a_shard_loader_needs_no_set_epoch(inside: Path) -> None:
     call, _, _ = str(caught.value).partition("; ")[2].partition(" begins")
     eval(call, {"loader": loader, "N": 3})
     assert loader.state_dict()["epoch"] == 3
+
+
+def test_an_unknown_setting_is_named_beside_a_wrong_budget(inside: Path) -> None:
+    for train in (slmmodel.train, app.train):
+        with pytest.raises(OptionError, match=r"^budget is a mapping, .*; unknown setting 'lr'") as caught:
+            train("data", budget={"steps": 2}, settings={"lr": 6e-4}, output="new")  # type: ignore[operator]
+        assert caught.value.fix == "budget='steps=2'; write optim.lr"

@@ -256,7 +256,7 @@ def test_names_are_refused_before_torch_is_loaded(slm, here, monkeypatch):
         monkeypatch.setattr(f"slmmodel.cli.{name}", lambda *_, **__: pytest.fail("torch is loaded"))
     assert "no file or folder 'To be'" in slm("report", "run", "--on", "To be", "-o", "x.html", code=1).err
     assert "output 'run' exists and is not an export" in slm("export", "run", "-o", "run", code=1).err
-    assert "text.txt is not a file of ids" in slm("train", "data", "--val", "text.txt", "-o", "new", code=1).err
+    assert "text.txt is not a file of ids" in slm("train", "data", "--val", "text.txt", "-o", "new", code=2).err
 
 
 def test_a_warm_up_of_the_whole_run_is_refused_before_the_data_are_read(slm, here, monkeypatch):

@@ -240,7 +240,7 @@ def test_no_ids_are_answered_by_the_id_that_begins_a_document(slm: Callable[...,
     for ids, scored in (([], "ids"), ([1], "ids"), ([300], "[300]")):
         with pytest.raises(InvalidInput) as caught:
             run.score(ids)
-        assert caught.value.fix == f"run.score([1] + {scored}), which begins a document"
+        assert caught.value.fix == f"slmmodel.load('run').score([1] + {scored})  # begins a document"
 
 
 def test_a_similar_name_is_named(slm: Callable[..., Any], here: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ import torch
 from slm_folder import TRAIN, make_folder
 
 import slmmodel
+from slmmodel import hardware
 from slmmodel.checkpoint import runs_in
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.hardware import device_for, meant_device
@@ -32,7 +34,11 @@ COMPARISON = "slm eval run --losses run-a.losses && slm eval run2 --losses run2-
 REFUSED = {
     "chat run 'my text'": (2, "unexpected extra argument", "fix:   slm sample run 'my text'\n"),
     "plot run run/ -o c.svg": (2, "the run 'run' is named twice", "fix:   name it once"),
-    "train data --val text.txt -o new": (1, "text.txt is not a file of ids", "fix:   name packed data"),
+    "train data --val text.txt -o new": (
+        2,
+        "text.txt is not a file of ids",
+        "fix:   slmtok pack text.txt -t data/tok.json ",
+    ),
     "train text.txt -t tok.json -o new --val run/config.yaml": (
         2,
         "run/config.yaml is a configuration, not text",
@@ -214,6 +220,16 @@ def test_devices_without_a_gpu(slm, here, name, monkeypatch):
     assert not (here / "new").exists()
 
 
+@pytest.mark.parametrize(("name", "fix"), [("gpu", "auto"), ("GPU:1", "cuda:1"), ("CPU", "cpu"), ("xyz", "auto")])
+def test_the_name_of_a_device_is_checked_without_torch(slm, here, name, fix, monkeypatch):
+    """Loading torch takes seconds."""
+    monkeypatch.setattr(hardware, "sys", SimpleNamespace(modules={}))
+    monkeypatch.setattr(hardware, "available_devices", None)
+    for line in ("train data -o new", "train data -o run", "sample run hi", "eval run"):
+        err = slm(*line.split(), "--device", name, code=2).err
+        assert f"  fix:   --device {fix}" in err and "limit: auto, cpu, cuda, cuda:N, mps\n" in err
+
+
 def test_devices_with_gpus(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert [meant_device(name) for name in ("gpu", "GPU:1", "cuda:2", "cpu", "tpu", "cuda:x")] == [
@@ -385,3 +401,14 @@ def test_a_checkpoint_of_another_program_stands_for_no_run_in_particular(slm, he
     error = slm(*line.split()).err
     assert error.startswith("error: 'ckpt.pt' is a checkpoint of PyTorch, not a run folder\n")
     assert error.endswith("  limit: runs in ./: run, run2\n  fix:   name one of them\n")
+
+
+def test_data_in_the_place_of_the_run_that_resume_continues_are_trained_on(slm, here):
+    for data, tokenizer, what in (("text.txt", "-t tok.json ", "a text"), ("data", "", "packed data")):
+        err = slm("resume", data, "--budget", "steps=1", code=1).err
+        assert err.startswith(f"error: {data!r} is {what}, not a run folder\n")
+        line = f"slm train {data} {tokenizer}-o run-2 --budget steps=1"
+        assert err.endswith(f"  limit: runs in ./: run, run2\n  fix:   {line}\n")
+        slm(*line.split()[1:], "--dry-run", code=0)
+    err = slm("resume", "run", "text.txt", code=2).err
+    assert err.endswith("  fix:   slm resume run --data text.txt\n")

@@ -72,8 +72,8 @@ REFUSED = {
     "probe run --tasks copy,arithmetic": (2, "fix:   --tasks copy,addition\n"),
     "probe run --tasks sorting": (2, "fix:   --tasks copy,reverse,addition,brackets; nothing is like sorting\n"),
     "train data --val text.txt -o new": (
-        1,
-        "fix:   name packed data: slmtok pack text.txt -t data/tok.json --val none -o DIR",
+        2,
+        "fix:   slmtok pack text.txt -t data/tok.json --val none -o text-val && slm train data -o new --val text-val\n",
     ),
     "train text.txt -t tok.json --val hash:10% -o new": (
         1,
@@ -241,7 +241,7 @@ def test_ids_in_other_forms(slm, here):
         (np.array([1.0, 30.0]), "ids.astype(int)"),
         ([1.0, 30.0], "[int(id) for id in ids]"),
         ([1.5], "tok.encode_list(text)"),
-        (np.array([[1, 30]]), "run.generate(ids[0], max_new_tokens=1)"),
+        (np.array([[1, 30]]), "slmmodel.load('run').generate([1, 30], max_new_tokens=1)"),
     ):
         with pytest.raises(WrongType) as caught:
             model.generate(ids, max_new_tokens=1)
@@ -368,7 +368,7 @@ WRONG_SETTINGS = {
     "optim.learning_rate=1": "--set optim.lr=1\n",
     "model.lr=1": "--set optim.lr=1\n",
     "model.name=mpt_causal_lm": "write model.arch\n",
-    "run.name=first": "remove it\n",
+    "run.name=first": "list all settings with their meanings: slm config\n",
     "optimizer.name=adamw": "--set optim.name=adamw\n",
     "model.n_embd=32": "--set model.d_model=32\n",
     "steps=5": "--set run.budget.steps=5\n",

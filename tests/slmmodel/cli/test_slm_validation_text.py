@@ -63,3 +63,20 @@ def test_a_tokenizer_is_no_validation_text(files):
     assert "error: tok.json is a tokenizer file of slmtok, not text\n  where: --val\n" in ran.err
     assert "  fix:   slm train text.txt -t tok.json --dry-run, which chooses from the training text; or " in ran.err
     files("train", "text.txt", "-t", "tok.json", "--dry-run", code=0)
+
+
+def test_text_beside_packed_data_is_packed_by_the_line_that_trains(files):
+    slmtok.pack("text.txt", slmtok.load("tok.json"), "data", separator="\n\n")
+    Path("run.yaml").write_text("data: {train: data, val: text.txt}\n")
+    for words, kept, where in (
+        (["data", "--val", "text.txt", "--dry-run"], "data --dry-run", "--val"),
+        (["data", "--set", "data.val=text.txt", "--dry-run"], "data --dry-run", "--set data.val"),
+        (["--config", "run.yaml", "--dry-run"], "--config run.yaml --dry-run", "run.yaml, line 1"),
+    ):
+        err = files("train", *words, code=2).err
+        assert f"error: text.txt is not a file of ids\n  where: {where}\n" in err
+        packed, line = err.rpartition("fix:   ")[2].split(" && ")
+        assert packed == "slmtok pack text.txt -t data/tok.json --separator $'\\n\\n' --val none -o text-val"
+        assert line == f"slm train {kept} --val text-val\n"
+    slmtok.pack("text.txt", slmtok.load("tok.json"), "text-val", separator="\n\n", val="none")
+    files(*line.split()[1:], code=0)

@@ -332,9 +332,10 @@ CASES = {
     "ablate data data --seeds 0,1,2,3": (2, "fix:   --seeds 4\n"),
     "sample run --promt hi": (2, "fix:   use --prompt hi\n"),
     "train data --val texts -o r": (
-        1,
-        "fix:   name packed data: slmtok pack texts -t data/tok.json --val none -o DIR, if it is text\n",
+        2,
+        "fix:   slmtok pack texts -t data/tok.json --val none -o texts-val && slm train data -o r --val texts-val\n",
     ),
+    "train data --set data.val=a.txt -o r": (2, "-o a-val && slm train data -o r --val a-val\n"),
     "train data -o r --preset nothing": (2, "fix:   use one of them\n"),
     "info nothing": (2, "fix:   slm info run, or slm info run2\n"),
     "sample run run2 --max-new 1": (0, "note: 'run2' is also a run; the prompt is its name: slm sample run2 samples"),
@@ -353,7 +354,7 @@ CASES = {
     ),
     "resume run --budget steps=30,40": (2, "fix:   --output run-2 --budget steps=30, and a run for each other value"),
     "train data --force --seed 1,2": (2, "fix:   --seed 1, and a run for each other value\n"),
-    "train data -o r --set optim.x=1": (2, "fix:   remove it\n"),
+    "train data -o r --set optim.x=1": (2, "fix:   list all settings with their meanings: slm config\n"),
     "export run run2": (2, "fix:   slm export run -o run-out && slm export run2 -o run2-out\n"),
     "export run run2 -o x": (2, "fix:   slm export run -o x-run && slm export run2 -o x-run2\n"),
 }

@@ -169,7 +169,11 @@ def test_two_weighted_sources_train_and_resume_to_the_bit(slm) -> None:
     slm("batches", "run", "--n", 1, code=0)
     slm("config", "--check", "run.yaml", code=0)
     refused = slm("resume", "run", "--data", "elsewhere", "--step", 2, "-o", "more", "-q", code=2).err
-    assert "below data.train" in refused
+    assert "  fix:   slm resume run --step 2 -o more -q # on the sources of the run" in refused
+    tuned = slm("finetune", "run", "a.jsonl", "--budget", "steps=9", code=2).err.rpartition("  fix:   ")[2]
+    line, _, remark = tuned.partition(" # ")
+    assert line == "slm resume run --budget steps=9 -o run-2"
+    assert remark == "on the data of the run: --data stands for one path, and it has several\n"
 
 
 def test_a_split_of_a_mixture_opens_its_sources_once(slm, monkeypatch: pytest.MonkeyPatch) -> None:

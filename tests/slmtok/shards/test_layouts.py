@@ -11,6 +11,7 @@ import pytest
 from slmtok.errors import CorruptFile, CorruptShard, OptionError, OutputExists
 from slmtok.shards import folder, open_shards, pack
 from slmtok.shards.format import FRAMES, vocabulary_metadata
+from slmtok.shards.journal import Journal
 from slmtok.shards.layouts import LAYOUTS
 
 
@@ -142,6 +143,18 @@ def test_a_stopped_conversion_resumes(records, tokenizer, tmp_path, monkeypatch)
             pack(records, tokenizer, tmp_path / "d", output_format="nanogpt", on_progress=stop)
     pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
     assert (tmp_path / "d/meta.json").exists() and not (tmp_path / "d/.packing").exists()
+
+
+def test_an_unfinished_run_of_shards_is_no_folder_of_other_files(records, tokenizer, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "check_in_place", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            pack(records, tokenizer, tmp_path / "d")
+    with pytest.raises(OutputExists, match="holds an unfinished run of pack") as caught:
+        pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
+    assert caught.value.limit == "begun with output_format='slm', now output_format='nanogpt'"
+    assert caught.value.fix == "output_format='slm' continues it; or name another output"
+    pack(records, tokenizer, tmp_path / "d", output_format="slm")
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
