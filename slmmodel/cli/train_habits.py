@@ -26,6 +26,7 @@ from slmmodel.cli.run_argument import (
     trained_anew,
     without,
 )
+from slmmodel.cli.settings_files import is_configuration
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.errors import SlmmodelError
 from slmmodel.foreign_names import (
@@ -273,6 +274,9 @@ def _assigned(command: str) -> Habit:
             return shlex.join(["slm", command, *(word for word in arguments if word != value), "--data", value])
         if value in PRESETS and "--preset" not in arguments:
             return f"--preset {value}"
+        words = [word for before, word in pairwise(["", *arguments]) if before not in NAMING and is_configuration(word)]
+        if len(words) == 1 and "--config" not in arguments:
+            return shlex.join(["slm", command, *(word for word in arguments if word not in words), "--config", *words])
         named = with_output(arguments)
         given = named or arguments
         data = [
