@@ -162,6 +162,8 @@ class SlmmodelError(Exception):
             kept = {n: value for n, value in kept.items() if n not in sections or isinstance(value, Mapping)}
             # A switch of another trainer, in place of which one is named.
             kept = {n: value for n, value in kept.items() if switched_on(n, value) != changes.get("run.precision", "")}
+            # Of two spellings of one setting, ours has the value.
+            kept = {n: value for n, value in kept.items() if own_setting(n) not in changes}
             yield from _listed([Argument("settings", {**kept, **changes}), *keywords])
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
@@ -396,7 +398,7 @@ def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, An
     name, error = next(iter(errors.items()))
     fixes = {each: _written(other) if len(errors) > 1 else str(other.fix) for each, other in errors.items()}
     meant = fixes[name].removeprefix("write ")
-    if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes.values()):
+    if len({*fixes.values()}) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes.values()):
         error.fix = "; ".join(f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {at}" for at, fix in fixes.items())
     is_own = fixes[name] == f"write {meant}" and " " not in meant and own_setting(name) != meant
     if is_own and len(errors) == 1 and settings[name].where.startswith("--set "):
