@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -17,6 +18,7 @@ from slmmodel.errors import Argument, Fix, OptionError, SlmmodelError, WrongType
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
+    BETAS,
     CALLS_ELSEWHERE,
     DEFAULT_SEQ_LEN,
     FOREIGN_VALUES,
@@ -25,6 +27,7 @@ from slmmodel.foreign_names import (
     SEQUENCES,
     UNITS,
     VOCAB_SIZES,
+    both_betas,
     own_setting,
     switched_on,
 )
@@ -469,6 +472,8 @@ def _unknown_options(
         error.settings = settings if isinstance(settings, Mapping) else {}
         if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
             error.fact, error.fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
+        if own_setting(option) == BETAS and "settings" in named:
+            error.fix = (Argument(BETAS, both_betas(wrong)),)
         error.fix = _beside_ours(option, error, keywords, named, lengths)
         beside = [each for each in _SETTINGS if keywords.get(each) is not None]
         if option in _CONFIG_FILES and beside and "settings" in named and not isinstance(value, Mapping):
@@ -661,8 +666,25 @@ def _trained_further(model: object) -> str:
     return f"slm resume {run} -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew"
 
 
-def _of_one_call(call: str, option: str, text: str, *, is_of_app: bool) -> str | None:
-    """What stands for an option with the value `text` in a single call; None for others."""
+_CONTINUING = ("resume", "resume_from_checkpoint", "resume_from", "resume_path", "ckpt_path", "init_from")
+"""Options of other trainers that continue a run."""
+
+
+def _continued(value: object) -> str:
+    """What continues a run; a checkpoint that is named, or any one of a run, begins a new one in a shell."""
+    from slmmodel.checkpoint import RunFolder
+
+    place = RunFolder(Path(value)) if isinstance(value, str | os.PathLike) else None
+    run, step = (place and ((place.path, None) if place.exists() else place.enclosing)) or ("RUN", None)
+    step = RunFolder(Path(run)).checkpoints.meant("") if step is None and run != "RUN" else step
+    line = f"slm resume {shlex.quote(os.fspath(run))} --step {'N' if step is None else step} -o NEW"
+    return f"leave it out: the same call continues an interrupted run in its output; at a checkpoint, {line} in a shell"
+
+
+def _of_one_call(call: str, option: str, value: object, text: str, *, is_of_app: bool) -> str | None:
+    """What stands for an option with a value, written as `text`, in a single call; None for others."""
+    if call == "train" and option in _CONTINUING:
+        return _continued(value)
     if call == "evaluate" and option in ("text", "texts"):
         score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
         return f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
@@ -724,7 +746,7 @@ def unknown_option(
             instead = of_run
         if ours == "report" and call == "train" and not meant:
             instead = "leave it out: progress is printed; slmmodel.train, for packed data, takes report=FUNCTION"
-        instead = _of_one_call(call, option, text, is_of_app=is_of_app) or instead
+        instead = _of_one_call(call, option, value, text, is_of_app=is_of_app) or instead
         if option in ("tokenizer", *READ_OPTIONS) and not meant and call.startswith("Shard"):
             read = "" if option == "tokenizer" else f", {option}={text}"
             instead = f"{_PACKED}; slmtok.pack(corpus, tok, folder{read}) packs text"

@@ -71,6 +71,7 @@ from slmmodel.run_entries import (
     run_meant,
 )
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex, first_data
+from slmmodel.sizes import parse_count
 from slmmodel.sums import MAX_CONFIG_BYTES, largest_size
 from slmmodel.sums import SUMS as SUMS
 from slmmodel.sums import read_sums as read_sums
@@ -483,6 +484,14 @@ class Checkpoints:
     def nearest(self, step: int) -> int | None:
         """The checkpoint nearest to a step; None where there is none."""
         return min(self.list(), key=lambda each: abs(each - step), default=None)
+
+    def meant(self, word: str) -> int | None:
+        """The checkpoint that a word means: `best`, the nearest to a number or to that of a folder, else the last."""
+        last = re.split(r"[-_/]", word.rstrip("/"))[-1]
+        if last == BEST and (best := self.best()) is not None:
+            return best
+        number = parse_count(last)
+        return max(self.list(), default=None) if number is None else self.nearest(number)
 
     def check_entries(self) -> None:
         """Raises `Unreadable` for links and files in the place of folders, and for what is no file in that of marks."""

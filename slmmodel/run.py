@@ -447,11 +447,8 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
 
 def _check_step(folder: RunFolder, step: object) -> int:
     """`step` as an int. Raises `WrongType`, with the checkpoint that `best` or `step-500` names, else the newest."""
-    saved = folder.checkpoints
     first = step[0] if isinstance(step, list | tuple) and step else step
-    named = [each for each in saved.list() if first in (each, saved.path(each).name)]
-    best = saved.best() if step == "best" else None
-    return check_int("step", step, example=(named or [best or (saved.list() or [1])[-1]])[0])
+    return check_int("step", step, example=folder.checkpoints.meant(str(first)) or 1)
 
 
 def _as_mapping(settings: object) -> str:
