@@ -503,8 +503,7 @@ SCHEDULES = "wsd, cosine, linear or const"
             "leave it out: the same call continues an interrupted run in its output; "
             "at a checkpoint, slm resume RUN --step N -o NEW in a shell",
         ),
-        ("slmmodel.train('data', resume='run')", " in its output; at a checkpoint, slm resume run --step "),
-        ("slmmodel.train('data', settings={'optim.beta2': 0.99})", "settings={'optim.betas': '0.9,0.99'}"),
+        ("slmmodel.train('data', resume='run')", "leave it out: the same call continues an interrupted run"),
         ("slmmodel.train('data', beta2=0.99, adam_beta1=0.8)", "settings={'optim.betas': '0.8,0.99'}"),
         ("slmmodel.train(dataset=open_source('data'))", "data=dataset"),
         ("app.train(slmmodel.load('run'))", "name what to train on; slm resume continues a run"),

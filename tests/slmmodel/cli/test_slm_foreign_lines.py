@@ -19,7 +19,7 @@ import slmtok
 from slmmodel import app
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import train_habits
-from slmmodel.errors import MissingInput
+from slmmodel.errors import InvalidConfig, MissingInput
 
 
 @pytest.fixture(scope="module")
@@ -257,3 +257,9 @@ def test_one_beta_becomes_both(slm, here, words, fix):
     assert f"  fix:   {fix}\n" in slm("train", "data", "-o", "new", *words.split(), code=2).err
     if "--set" in fix:
         slm("train", "data", "-o", "new", *fix.removeprefix("use ").split(), "--dry-run", code=0)
+
+
+@pytest.mark.parametrize("given", [{"optim.beta2": 0.99}, {"optim.beta2": 0.99, "optim.adam_beta1": 0.9}])
+def test_one_beta_in_python_becomes_both(slm, here, given):
+    with pytest.raises(InvalidConfig, match=r"fix: +settings=\{'optim.betas': '0.9,0.99'\}"):
+        slmmodel.train("data", settings=given, output="new")
