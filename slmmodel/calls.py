@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -668,16 +667,16 @@ def _trained_further(model: object) -> str:
 
 _CONTINUING = ("resume", "resume_from_checkpoint", "resume_from", "resume_path", "ckpt_path", "init_from")
 """Options of other trainers that continue a run."""
+_CHECKPOINT = re.compile(r"(.+?)(?:/checkpoints)?/step-(\d+)/?", re.ASCII)
+"""The path of a checkpoint, with its run and its step."""
 
 
 def _continued(value: object) -> str:
-    """What continues a run; a checkpoint that is named, or any one of a run, begins a new one in a shell."""
-    from slmmodel.checkpoint import RunFolder
-
-    place = RunFolder(Path(value)) if isinstance(value, str | os.PathLike) else None
-    run, step = (place and ((place.path, None) if place.exists() else place.enclosing)) or ("RUN", None)
-    step = RunFolder(Path(run)).checkpoints.meant("") if step is None and run != "RUN" else step
-    line = f"slm resume {shlex.quote(os.fspath(run))} --step {'N' if step is None else step} -o NEW"
+    """What continues a run; a checkpoint, such as one that is named, begins a new one in a shell."""
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else ""
+    named = _CHECKPOINT.fullmatch(path)
+    run, step = named.groups() if named else (path if os.path.isdir(path) else "RUN", "N")  # noqa: PTH112
+    line = f"slm resume {shlex.quote(run)} --step {step} -o NEW"
     return f"leave it out: the same call continues an interrupted run in its output; at a checkpoint, {line} in a shell"
 
 

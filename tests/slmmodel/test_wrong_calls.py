@@ -503,7 +503,11 @@ SCHEDULES = "wsd, cosine, linear or const"
             "leave it out: the same call continues an interrupted run in its output; "
             "at a checkpoint, slm resume RUN --step N -o NEW in a shell",
         ),
-        ("slmmodel.train('data', resume='run')", "leave it out: the same call continues an interrupted run"),
+        (
+            "slmmodel.train('data', resume='run/checkpoints/step-2')",
+            "leave it out: the same call continues an interrupted run in its output; "
+            "at a checkpoint, slm resume run --step 2 -o NEW in a shell",
+        ),
         ("slmmodel.train('data', beta2=0.99, adam_beta1=0.8)", "settings={'optim.betas': '0.8,0.99'}"),
         ("slmmodel.train(dataset=open_source('data'))", "data=dataset"),
         ("app.train(slmmodel.load('run'))", "name what to train on; slm resume continues a run"),
