@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel import run_entries
+from slmmodel.absent_names import OF_CHECKPOINTS, OF_RUN_FOLDERS, explains_absent_names
 from slmmodel.checks import check_utf8, folder_of, is_address, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
@@ -110,6 +111,7 @@ def known_runs(folder: Path) -> str | None:
     return f"runs in {folder}/: {', '.join(found[:_MAX_NAMED])}{more}" if found else None
 
 
+@explains_absent_names(OF_RUN_FOLDERS)
 class RunFolder:
     """A run on disk. `open` verifies one that exists, `create` writes a new one."""
 
@@ -464,6 +466,7 @@ class RunFolder:
             remove_parts(folder, self.handle)
 
 
+@explains_absent_names(OF_CHECKPOINTS)
 class Checkpoints:
     """The folder `checkpoints` of a run. `step-N` appears complete or not at all; `.tmp` folders are leftovers."""
 

@@ -149,6 +149,12 @@ _ATTRIBUTES_ELSEWHERE = {
         ("n_params", "num_params", "num_parameters", "get_num_params"),
         "run.result['parameters'], of a finished run",
     ),
+    **dict.fromkeys(
+        ("step", "steps", "checkpoints", "latest", "best"),
+        "{own}.folder.checkpoints.list(), .newest() or .best(); slmmodel.load({path!r}, step=N) opens one",
+    ),
+    "batch_size": "{own}.config['run']['batch_tokens'], the ids of a step",
+    "dtype": "next({own}.model.parameters()).dtype",
     **dict.fromkeys(("perplexity", "ppl", "log_prob", "logprobs"), "run.score({scored}"),
 }
 """Attributes of models in other libraries, each with what stands for it; `text` is a run of `slmmodel.app`."""
