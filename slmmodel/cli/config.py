@@ -20,10 +20,10 @@ from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import is_text_for_tokenizer
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
 from slmmodel.cli.run_argument import data_here, without
-from slmmodel.cli.settings_files import is_configuration, settings_in
+from slmmodel.cli.settings_files import settings_in
 from slmmodel.cli.text import is_text
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
-from slmmodel.cli.train_habits import NAMING, SETTING_HABITS
+from slmmodel.cli.train_habits import NAMING, SETTING_HABITS, is_configuration
 from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, model_options, preset_sections, read_yaml
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.models.presets import PRESETS

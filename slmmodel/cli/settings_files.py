@@ -42,13 +42,9 @@ def names_in(path: str) -> list[str]:
     return names if len(_known(names)) >= _MIN_KNOWN else []
 
 
-def is_configuration(path: str) -> bool:
-    """Whether a path is a file of YAML, as the configuration of a run is."""
-    return path.endswith((".yaml", ".yml")) and Path(path).is_file()
-
-
 def settings_in(path: str) -> Settings | None:
     """The settings of a file that is a configuration of `slm train`; None for other files."""
+    from slmmodel.cli.train_habits import is_configuration
     from slmmodel.config import read_yaml
 
     if not is_configuration(path):

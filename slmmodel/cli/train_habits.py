@@ -35,7 +35,6 @@ from slmmodel.cli.run_argument import (
     trained_anew,
     without,
 )
-from slmmodel.cli.settings_files import is_configuration
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.errors import SlmmodelError
 from slmmodel.foreign_names import (
@@ -171,6 +170,11 @@ def _hidden_size(value: str | None, arguments: Sequence[str]) -> str:
 
 _PLAIN = re.compile(r"[\w./-]+", re.ASCII)
 """A name that needs no quotes in YAML."""
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a path is a file of YAML, as the configuration of a run is."""
+    return path.endswith((".yaml", ".yml")) and Path(path).is_file()
 
 
 def folder_of_file(path: str) -> str:
