@@ -72,7 +72,6 @@ from slmmodel.run_entries import (
     run_meant,
 )
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex, first_data
-from slmmodel.sizes import parse_count
 from slmmodel.sums import MAX_CONFIG_BYTES, largest_size
 from slmmodel.sums import SUMS as SUMS
 from slmmodel.sums import read_sums as read_sums
@@ -320,10 +319,8 @@ class RunFolder:
 
     def checkpoint(self, step: int | None = None) -> Path:
         """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingInput`, `CorruptFile`."""
-        if step is None and (newest := self.newest()) is not None:
-            folder = self.checkpoints.path(newest)
-        else:
-            folder = self.checkpoints.path(self.step_of(step))
+        newest = self.newest() if step is None else None
+        folder = self.checkpoints.path(self.step_of(step) if newest is None else newest)
         with self._reading(folder, step):
             try:
                 self._verify(folder)
@@ -456,9 +453,8 @@ class RunFolder:
         The result goes first, fingerprint and sums last, so a removal that was killed is continued. Where one of them
         cannot be removed, all stay.
         """
-        if not self.path.is_dir():
-            return
-        remove_all(self.path, run_entries.own_entries(self.path), self.handle)
+        if self.path.is_dir():
+            remove_all(self.path, run_entries.own_entries(self.path), self.handle)
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""
@@ -487,14 +483,6 @@ class Checkpoints:
     def nearest(self, step: int) -> int | None:
         """The checkpoint nearest to a step; None where there is none."""
         return min(self.list(), key=lambda each: abs(each - step), default=None)
-
-    def meant(self, word: str) -> int | None:
-        """The checkpoint that a word means: `best`, the nearest to a number or to that of a folder, else the last."""
-        last = re.split(r"[-_/]", word.rstrip("/"))[-1]
-        if last == BEST and (best := self.best()) is not None:
-            return best
-        number = parse_count(last)
-        return max(self.list(), default=None) if number is None else self.nearest(number)
 
     def check_entries(self) -> None:
         """Raises `Unreadable` for links and files in the place of folders, and for what is no file in that of marks."""

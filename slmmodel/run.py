@@ -64,6 +64,7 @@ from slmmodel.indexing import explains_indexing
 from slmmodel.models.presets import PRESETS, preset_lengths
 from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
+from slmmodel.run_entries import step_named
 from slmmodel.sampling import Continuation
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.prefill import check_logits
@@ -454,7 +455,8 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
 def _check_step(folder: RunFolder, step: object) -> int:
     """`step` as an int. Raises `WrongType`, with the checkpoint that `best` or `step-500` names, else the newest."""
     first = step[0] if isinstance(step, list | tuple) and step else step
-    return check_int("step", step, example=folder.checkpoints.meant(str(first)) or 1)
+    named = step_named(str(first), folder.checkpoints.list(), folder.checkpoints.best())
+    return check_int("step", step, example=named or 1)
 
 
 def _as_mapping(settings: object) -> str:

@@ -22,7 +22,7 @@ from slmmodel.cli.environment import check_environment
 from slmmodel.errors import SlmmodelError
 from slmmodel.files import new_name
 from slmmodel.models.presets import PRESETS, nearest_in_size
-from slmmodel.run_entries import CHECKPOINTS, CONFIG, run_above
+from slmmodel.run_entries import CHECKPOINTS, CONFIG, run_above, step_named
 from slmmodel.sizes import parse_count
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
@@ -367,11 +367,10 @@ def parse_step(text: str) -> int:
         words = ctx.meta.get("arguments", ()) if ctx else ()
         if ctx is None or (run := run_among(words)) is None:
             raise OptionError(f"--step {expects}", fix="--step N, a step that RUN/checkpoints has", option="step")
-        saved = RunFolder(Path(run)).checkpoints
-        steps = saved.list()
+        steps = RunFolder(Path(run)).checkpoints.list()
         if listed := [step for step in map(parse_count, text.split(",")) if step in steps]:
             raise AmbiguousError(f"{expects}; one step a command", listed)
-        if (step := saved.meant(text)) is None:
+        if (step := saved_step(run, text)) is None:
             fix = command_line(ctx, without(("--step",), words))
             raise OptionError(f"--step {expects}", limit=f"{run} has no checkpoints", fix=fix, option="step")
         if ctx.info_name == "resume":
@@ -381,10 +380,16 @@ def parse_step(text: str) -> int:
     return number
 
 
+def saved_step(run: str, word: str) -> int | None:
+    """The step of the checkpoint of a run that a word names; None for a run without any."""
+    saved = RunFolder(Path(run)).checkpoints
+    return step_named(word, saved.list(), saved.best())
+
+
 def step_meant(word: str | None, arguments: Sequence[str]) -> str:
     """The option for the checkpoint of the run among the arguments that a word means, the last one without a word."""
     run = run_among([each for each in arguments if each != word])
-    step = RunFolder(Path(run)).checkpoints.meant(word or "") if run else None
+    step = saved_step(run, word or "") if run else None
     return f"--step {'N' if step is None else step}"
 
 

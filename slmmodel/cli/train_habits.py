@@ -32,6 +32,7 @@ from slmmodel.cli.run_argument import (
     resumed,
     resumed_at,
     run_among,
+    saved_step,
     trained_anew,
     without,
 )
@@ -386,7 +387,7 @@ def _at_checkpoint(value: str | None, arguments: Sequence[str]) -> str:
     if named is None:
         return _continued(value, arguments)
     run = RunFolder(Path(named))
-    step = run.checkpoints.meant(value or "")
+    step = saved_step(named, value or "")
     words = without(CHECKPOINT_FLAGS, arguments)
     return resumed_at(run, step, words if step is None else [*words, "--step", str(step)])
 
