@@ -398,7 +398,9 @@ def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, An
     name, error = next(iter(errors.items()))
     fixes = {each: _written(other) if len(errors) > 1 else str(other.fix) for each, other in errors.items()}
     meant = fixes[name].removeprefix("write ")
-    if len({*fixes.values()}) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes.values()):
+    # One setting may take the place of several, which need no sentence each.
+    is_one = len({*fixes.values()}) == 1 and meant not in _LEFT_OUT
+    if len(errors) > 1 and not is_one and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes.values()):
         error.fix = "; ".join(f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {at}" for at, fix in fixes.items())
     is_own = fixes[name] == f"write {meant}" and " " not in meant and own_setting(name) != meant
     if is_own and len(errors) == 1 and settings[name].where.startswith("--set "):
