@@ -28,6 +28,7 @@ from slmmodel.errors import (
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
+    BETAS,
     CALLS_ELSEWHERE,
     DEFAULT_SEQ_LEN,
     FOREIGN_VALUES,
@@ -36,6 +37,7 @@ from slmmodel.foreign_names import (
     SEQUENCES,
     UNITS,
     VOCAB_SIZES,
+    both_betas,
     own_setting,
     switched_on,
 )
@@ -479,6 +481,8 @@ def _unknown_options(
         error.settings = settings if isinstance(settings, Mapping) else {}
         if option in SEQUENCES and "settings" in named and (n_sequences := _count_of(value)):
             error.fact, error.fix = _batch_of_ids(error.fact, n_sequences, keywords, lengths)
+        if own_setting(option) == BETAS and "settings" in named:
+            error.fix = (Argument(BETAS, both_betas(wrong)),)
         error.fix = _beside_ours(option, error, keywords, named, lengths)
         beside = [each for each in _SETTINGS if keywords.get(each) is not None]
         if option in _CONFIG_FILES and beside and "settings" in named and not isinstance(value, Mapping):
@@ -671,8 +675,25 @@ def _trained_further(model: object) -> str:
     return f"slm resume {run} -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew"
 
 
-def _of_one_call(call: str, option: str, text: str, *, is_of_app: bool) -> str | None:
-    """What stands for an option with the value `text` in a single call; None for others."""
+_CONTINUING = ("resume", "resume_from_checkpoint", "resume_from", "resume_path", "ckpt_path", "init_from")
+"""Options of other trainers that continue a run."""
+_CHECKPOINT = re.compile(r"(.+?)(?:/checkpoints)?/step-(\d+)/?", re.ASCII)
+"""The path of a checkpoint, with its run and its step."""
+
+
+def _continued(value: object) -> str:
+    """What continues a run; a checkpoint, such as one that is named, begins a new one in a shell."""
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else ""
+    named = _CHECKPOINT.fullmatch(path)
+    run, step = named.groups() if named else (path if os.path.isdir(path) else "RUN", "N")  # noqa: PTH112
+    line = f"slm resume {shlex.quote(run)} --step {step} -o NEW"
+    return f"leave it out: the same call continues an interrupted run in its output; at a checkpoint, {line} in a shell"
+
+
+def _of_one_call(call: str, option: str, value: object, text: str, *, is_of_app: bool) -> str | None:
+    """What stands for an option with a value, written as `text`, in a single call; None for others."""
+    if call == "train" and option in _CONTINUING:
+        return _continued(value)
     if call == "evaluate" and option in ("text", "texts"):
         score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
         return f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
@@ -734,7 +755,7 @@ def unknown_option(
             instead = of_run
         if ours == "report" and call == "train" and not meant:
             instead = "leave it out: progress is printed; slmmodel.train, for packed data, takes report=FUNCTION"
-        instead = _of_one_call(call, option, text, is_of_app=is_of_app) or instead
+        instead = _of_one_call(call, option, value, text, is_of_app=is_of_app) or instead
         if option in ("tokenizer", *READ_OPTIONS) and not meant and call.startswith("Shard"):
             read = "" if option == "tokenizer" else f", {option}={text}"
             instead = f"{_PACKED}; slmtok.pack(corpus, tok, folder{read}) packs text"

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel import run_entries
+from slmmodel.absent_names import OF_CHECKPOINTS, OF_RUN_FOLDERS, explains_absent_names
 from slmmodel.checks import check_utf8, folder_of, is_address, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
@@ -109,6 +110,7 @@ def known_runs(folder: Path) -> str | None:
     return f"runs in {folder}/: {', '.join(found[:_MAX_NAMED])}{more}" if found else None
 
 
+@explains_absent_names(OF_RUN_FOLDERS)
 class RunFolder:
     """A run on disk. `open` verifies one that exists, `create` writes a new one."""
 
@@ -317,10 +319,8 @@ class RunFolder:
 
     def checkpoint(self, step: int | None = None) -> Path:
         """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingInput`, `CorruptFile`."""
-        if step is None and (newest := self.newest()) is not None:
-            folder = self.checkpoints.path(newest)
-        else:
-            folder = self.checkpoints.path(self.step_of(step))
+        newest = self.newest() if step is None else None
+        folder = self.checkpoints.path(self.step_of(step) if newest is None else newest)
         with self._reading(folder, step):
             try:
                 self._verify(folder)
@@ -453,9 +453,8 @@ class RunFolder:
         The result goes first, fingerprint and sums last, so a removal that was killed is continued. Where one of them
         cannot be removed, all stay.
         """
-        if not self.path.is_dir():
-            return
-        remove_all(self.path, run_entries.own_entries(self.path), self.handle)
+        if self.path.is_dir():
+            remove_all(self.path, run_entries.own_entries(self.path), self.handle)
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""
@@ -463,6 +462,7 @@ class RunFolder:
             remove_parts(folder, self.handle)
 
 
+@explains_absent_names(OF_CHECKPOINTS)
 class Checkpoints:
     """The folder `checkpoints` of a run. `step-N` appears complete or not at all; `.tmp` folders are leftovers."""
 

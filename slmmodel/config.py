@@ -69,7 +69,7 @@ from slmmodel.errors import (
     suggestion,
     unknown_setting,
 )
-from slmmodel.foreign_names import FOREIGN_BUDGETS
+from slmmodel.foreign_names import BETAS, DEFAULT_BETAS, FOREIGN_BUDGETS, both_betas, own_setting
 from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
@@ -114,7 +114,7 @@ class OptimConfig(Section):
 
     name: OptimizerName = option("adamw", "adamw or muon.")
     lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0, le=1e30)
-    betas: Annotated[tuple[Beta, Beta], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
+    betas: Annotated[tuple[Beta, Beta], BeforeValidator(as_list)] = option(DEFAULT_BETAS, "Of AdamW.")
     eps: Factor = option(1e-8, "Of AdamW.")
     weight_decay: Factor = option(0.1, "Decoupled, on matrices alone.")
     grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.", gt=0)
@@ -476,6 +476,11 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     known = list(dict.fromkeys([_PRESET, *valid, *model_options(settings)]))
     unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
     errors = [of_other_arch(name, settings, known) or _unknown(name, settings[name], known) for name in unknown]
+    for name, error in zip(unknown, errors, strict=True):
+        if own_setting(name) == BETAS and BETAS in valid:
+            both = both_betas({each: settings[each].value for each in unknown if own_setting(each) == BETAS})
+            is_in_file = ", line " in settings[name].where
+            error.fix = f"write {BETAS}: {both}" if is_in_file else (Argument(BETAS, both),)
     if errors:
         raise first_of_unknown(dict(zip(unknown, errors, strict=True)), known, settings)
 

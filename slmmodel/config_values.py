@@ -29,12 +29,14 @@ from slmmodel.errors import (
 )
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
+    BETAS,
     DEFAULT_SEQ_LEN,
     FOREIGN_VALUES,
     OUTPUTS,
     SEQUENCES,
     UNITS,
     VOCAB_SIZES,
+    both_betas,
     own_setting,
     switched_on,
 )
@@ -282,7 +284,9 @@ def first_of_unknown(
 ) -> InvalidConfig:
     """`first_unknown`, with the options `--set` for all of them where the command has them all and each has a value."""
     of_sets = {name: settings[name].value for name in errors if settings[name].where.startswith("--set")}
-    is_plain = len(of_sets) == len(errors) and all(str(error.fix).startswith("write ") for error in errors.values())
+    is_plain = len(of_sets) == len(errors) and all(
+        own_setting(name) == BETAS or str(error.fix).startswith("write ") for name, error in errors.items()
+    )
     values = {name: each.value for name, each in settings.items()}
     meant = settings_meant(of_sets, known, values) if is_plain else None
     error = first_unknown(errors, settings)
@@ -315,6 +319,9 @@ def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Ma
             # The model and the data, which are read later, say how many fit.
             found.append(f"{meant}=N")
             remark = f", with as many ids as fit into memory; presets have up to {_LONGEST:,}"
+        elif meant == BETAS and meant in known:
+            both = f"{meant}={both_betas(unknown)}"
+            found += [both] if both not in found else []
         elif meant not in known or meant in (*UNITS, *VOCAB_SIZES) or not isinstance(unknown[name], str | int | float):
             return None
         elif (word := FOREIGN_VALUES.get(meant, {}).get(value.lower())) or parse_share(value) is not None:
@@ -367,7 +374,7 @@ def _keep_given(error: InvalidConfig, of_preset: Mapping[str, Any]) -> None:
     fix = error.parts["fix"] if isinstance(error.parts["fix"], tuple) else ()
     first, later = fix[:1], fix[2:]
     names = [part.name.removeprefix("model.") for part in (*first, *later) if isinstance(part, Argument)]
-    if len(names) > 1 and names[0] not in of_preset and names[1] in of_preset:
+    if names and names[0] not in of_preset and {*names[1:]} & {*of_preset}:
         error.fix = (*later, ", or ", *first)
 
 

@@ -172,6 +172,8 @@ class SlmmodelError(Exception):
             kept = {n: value for n, value in kept.items() if n not in sections or isinstance(value, Mapping)}
             # A switch of another trainer, in place of which one is named.
             kept = {n: value for n, value in kept.items() if switched_on(n, value) != changes.get("run.precision", "")}
+            # Of two spellings of one setting, ours has the value.
+            kept = {n: value for n, value in kept.items() if own_setting(n) not in changes}
             yield from _listed([Argument("settings", {**kept, **changes}), *keywords])
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
@@ -413,7 +415,9 @@ def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, An
     meant = fixes[name].removeprefix("write ")
     unlike = [each for each, other in errors.items() if other.parts["fix"] == _LIST_SETTINGS]
     mended = {at: fix for at, fix in fixes.items() if at not in unlike}
-    if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in mended.values()):
+    # One setting may take the place of several, which need no sentence each.
+    is_one = not unlike and len({*fixes.values()}) == 1 and meant not in _LEFT_OUT
+    if len(errors) > 1 and not is_one and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in mended.values()):
         words = [f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {at}" for at, fix in mended.items()]
         error.fix = "; ".join(words) or _LIST_SETTINGS
         if unlike and words:

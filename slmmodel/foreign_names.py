@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 BATCH_TOKENS, BATCH_UNIT = "run.batch_tokens", ", which is in ids: sequences times ids of a sequence"
+BETAS, DEFAULT_BETAS = "optim.betas", (0.9, 0.95)
+BETA_NAMES = (("beta1", "adam_beta1"), ("beta2", "adam_beta2"))
+"""What other trainers call either number of `optim.betas`."""
 UNITS = {
     BATCH_TOKENS: BATCH_UNIT,
     "optim.schedule.final": ", which is a share of optim.lr",
-    "optim.betas": ", which has both: [beta1, beta2]",
+    BETAS: ", which has both: [beta1, beta2]",
 }
 """Settings that other trainers have in another unit or form, each with its own."""
 VOCAB_SIZES = ("model.n_vocab", "model.padded_vocab")
@@ -24,7 +29,7 @@ FOREIGN_MIXTURES = ("mixture", "mix", "sources", "datasets", "data_mixture", "mi
 FOREIGN_SETTINGS = {
     **dict.fromkeys(("vocab_size", "vocab", "n_vocab", "num_embeddings"), VOCAB_SIZES[0]),
     **dict.fromkeys(("learning_rate", "peak_lr", "matrix_lr"), "optim.lr"),
-    **dict.fromkeys(("adam_beta1", "adam_beta2", "beta1", "beta2"), "optim.betas"),
+    **dict.fromkeys((*BETA_NAMES[0], *BETA_NAMES[1]), BETAS),
     **dict.fromkeys(("adam_epsilon", "epsilon"), "optim.eps"),
     **dict.fromkeys(("max_grad_norm", "gradient_clipping", "clip_grad"), "optim.grad_clip"),
     **dict.fromkeys(("optimizer", "optim", "optimizer_type"), "optim.name"),
@@ -147,6 +152,13 @@ def own_setting(name: str) -> str | None:
     section, _, last = name.lower().replace("-", "_").rpartition(".")
     # `name` of a model, and no other.
     return FOREIGN_SETTINGS.get(f"{section}_{last}" if last == "name" else last)
+
+
+def both_betas(given: Mapping[str, object]) -> str:
+    """The value of `optim.betas` for settings of other trainers, of which one that is missing has its default."""
+    named = {name.lower().rpartition(".")[2]: value for name, value in given.items()}
+    pairs = zip(BETA_NAMES, DEFAULT_BETAS, strict=True)
+    return ",".join(str(next((named[name] for name in names if name in named), own)) for names, own in pairs)
 
 
 def switched_on(name: str, value: object) -> str | None:

@@ -12,6 +12,7 @@ from functools import partial
 
 import torch
 
+from slmmodel.absent_names import OF_SAMPLES, explains_absent_names
 from slmmodel.calls import explains_calls
 from slmmodel.errors import Argument, OptionError, WrongType
 from slmmodel.indexing import explains_indexing
@@ -20,6 +21,7 @@ from slmmodel.sampling import SamplingOptions, check_option_range, pick
 from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
 
 
+@explains_absent_names(OF_SAMPLES)
 @explains_indexing
 @dataclass
 class Sample:

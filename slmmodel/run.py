@@ -83,6 +83,7 @@ from slmmodel.indexing import explains_indexing
 from slmmodel.models.presets import PRESETS, preset_lengths
 from slmmodel.models.protocol import eval_mode
 from slmmodel.notebook import html_table
+from slmmodel.run_entries import step_named
 from slmmodel.sampling import Continuation
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.prefill import check_logits
@@ -168,6 +169,12 @@ _ATTRIBUTES_ELSEWHERE = {
         ("n_params", "num_params", "num_parameters", "get_num_params"),
         "run.result['parameters'], of a finished run",
     ),
+    **dict.fromkeys(
+        ("step", "steps", "checkpoints", "latest", "best"),
+        "{own}.folder.checkpoints.list(), .newest() or .best(); slmmodel.load({path!r}, step=N) opens one",
+    ),
+    "batch_size": "{own}.config['run']['batch_tokens'], the ids of a step",
+    "dtype": "next({own}.model.parameters()).dtype",
     **dict.fromkeys(("perplexity", "ppl", "log_prob", "logprobs"), "run.score({scored}"),
 }
 """Attributes of models in other libraries, each with what stands for it; `text` is a run of `slmmodel.app`."""
@@ -471,11 +478,9 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
 
 def _check_step(folder: RunFolder, step: object) -> int:
     """`step` as an int. Raises `WrongType`, with the checkpoint that `best` or `step-500` names, else the newest."""
-    saved = folder.checkpoints
     first = step[0] if isinstance(step, list | tuple) and step else step
-    named = [each for each in saved.list() if first in (each, saved.path(each).name)]
-    best = saved.best() if step == "best" else None
-    return check_int("step", step, example=(named or [best or (saved.list() or [1])[-1]])[0])
+    named = step_named(str(first), folder.checkpoints.list(), folder.checkpoints.best())
+    return check_int("step", step, example=named or 1)
 
 
 def _as_mapping(settings: object) -> str:

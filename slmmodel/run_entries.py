@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from slmmodel.errors import suggestion
 from slmmodel.files import PART, is_folder, read_file
 from slmmodel.folder_lock import LOCK
+from slmmodel.sizes import parse_count
 from slmmodel.sums import SUMS
 
 CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json", "fingerprint.json"
@@ -41,6 +42,18 @@ _RESULT = re.compile(rb'\{\s*"kind":\s*"(certificate|passkey|probe|prompts)"')
 """How the envelope of a result of an evaluation begins."""
 _EVENTS, _WANDB = re.compile(r"events\.out\.tfevents\..*"), re.compile(r"id|latest-run|debug.*\.log")
 _WANDB_RUN = re.compile(r"(offline-)?run-.*")
+
+
+def step_named(word: str, steps: Sequence[int], best: int | None) -> int | None:
+    """Of saved steps the one that a word names: `best`, the nearest to a number or to that of a folder, else the last.
+
+    None without any.
+    """
+    last = re.split(r"[-_/]", word.rstrip("/"))[-1]
+    if last == BEST and best is not None:
+        return best
+    number = parse_count(last)
+    return max(steps, default=None) if number is None else min(steps, key=lambda each: abs(each - number), default=None)
 
 
 def is_checkpoint_file(name: str) -> bool:

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +20,21 @@ from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import is_text_for_tokenizer
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
 from slmmodel.cli.run_argument import data_here, without
+from slmmodel.cli.settings_files import settings_in
+from slmmodel.cli.text import is_text
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
-from slmmodel.cli.train_habits import SETTING_HABITS
+from slmmodel.cli.train_habits import NAMING, SETTING_HABITS, is_configuration
 from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, model_options, preset_sections, read_yaml
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.models.presets import PRESETS
 from slmmodel.run_entries import CONFIG
+from slmtok.cli.arguments import tokenizer_beside, value_after
+from slmtok.cli.errors import EXTRA
+from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, command, instead, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.cli.streams import is_stdout
+from slmtok.file_kinds import is_run
 from slmtok.files import free_name
 from slmtok.options import ReadOptions
 
@@ -61,7 +68,7 @@ def _refuse_without_check(ctx: click.Context, param: click.Parameter, file: str 
     words = ctx.meta.get("arguments", [])
     if file is None or ctx.resilient_parsing or "--check" in words or (Path(file) / CONFIG).is_file():
         return file
-    others = [word for word in words if word != file]
+    others = [word for word in _with_data_option(words) or words if word != file]
     limit = where = None
     has_preset = any(word.startswith("--preset") for word in words)
     if file in PRESETS and not has_preset and not Path(file).exists():
@@ -117,8 +124,42 @@ _MAX_SETS = 12
 """Settings of a file that a fix repeats."""
 
 
+def _data_named(extra: str | None, arguments: Sequence[str]) -> str:
+    """The check of FILE with the data among the arguments behind `--data`; "" without data."""
+    if named := _with_data_option(arguments):
+        return shlex.join(["slm", "config", *named])
+    if not _data_in(arguments):
+        return ""
+    if given := value_after(("--data",), arguments):
+        return f"leave {shlex.quote(str(extra))} out: --data {shlex.quote(given)} is given"
+    return "leave one out: slm config takes one FILE of settings, and one DATA behind --data"
+
+
+def _data_in(arguments: Sequence[str]) -> list[str]:
+    """The positional arguments that exist and are no file of settings, run or tokenizer."""
+    words = pairwise(["", *arguments])
+    named = [word for before, word in words if before not in (*NAMING, "--data") and Path(word).exists()]
+    return [word for word in named if not (is_configuration(word) or is_run(word) or names_tokenizer(word))]
+
+
+def _with_data_option(arguments: Sequence[str]) -> list[str] | None:
+    """The arguments with the one among them that is data behind `--data`; None for others.
+
+    Text has a tokenizer beside it, unless the arguments or the file name one.
+    """
+    data, files = _data_in(arguments), [word for word in arguments if is_configuration(word)]
+    flags = {word.partition("=")[0] for word in arguments}
+    if len(data) != 1 or len(files) != 1 or "--data" in flags:
+        return None
+    named = (settings_in(files[0]) or {}).get("data.tokenizer")
+    has_tokenizer = bool(flags & {"-t", "--tokenizer"}) or (named is not None and bool(named.value))
+    of_text = ["-t", tokenizer_beside(data[0]) or "TOK"] if is_text(data[0]) and not has_tokenizer else []
+    return [*(word for word in arguments if word != data[0]), *of_text, "--data", data[0]]
+
+
 _HABITS = {
     **SETTING_HABITS,
+    EXTRA: _data_named,
     **dict.fromkeys(("-o", "--output"), to_stdout("slm config ", "run.yaml")),
     **dict.fromkeys(("--list", "--list-presets", "--presets"), instead("slm info presets")),
 }

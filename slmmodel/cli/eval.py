@@ -35,7 +35,7 @@ from slmmodel.cli.open_by_path import (
     result_to_check,
     validation_of,
 )
-from slmmodel.cli.options import POSITIVE, RESAMPLES, device_option, run_tokenizer_option, step_option
+from slmmodel.cli.options import CHECKPOINT_FLAGS, POSITIVE, RESAMPLES, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import (
     begun_stages,
@@ -54,7 +54,7 @@ from slmmodel.cli.result_files import (
     write_measured,
     write_result,
 )
-from slmmodel.cli.run_argument import of_tokenizer, on_texts, run_argument_of, run_here
+from slmmodel.cli.run_argument import of_tokenizer, on_texts, run_argument_of, run_here, step_meant
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
@@ -123,7 +123,7 @@ _HABITS = {
     EXTRA: _data_named,
     **result_to_check("val.json", "eval"),
     **dict.fromkeys(("--data", "--dataset", "--val", "--text"), instead("--on {}", "DATA")),
-    **dict.fromkeys(("--checkpoint", "--ckpt"), instead("--step {}", "N")),
+    **dict.fromkeys(CHECKPOINT_FLAGS, step_meant),
     **dict.fromkeys(("--model", "--run", "--model-args"), _run_named),
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "N")),
     **dict.fromkeys(("--by", "--per-domain", "--by-domain"), instead("--breakdown, which also reports bits by domain")),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.open_by_path import load_torch, open_run
-from slmmodel.cli.options import QUANTIZATION_HABITS, run_argument, step_option, with_output
-from slmmodel.cli.run_argument import run_among, without
+from slmmodel.cli.options import CHECKPOINT_FLAGS, QUANTIZATION_HABITS, run_argument, step_option, with_output
+from slmmodel.cli.run_argument import run_among, step_meant, without
 from slmmodel.errors import OptionError
 from slmmodel.export.output_folder import RECEIPT_FILE, check_folder
 from slmmodel.folder_lock import check_in_place
@@ -66,6 +66,7 @@ _HABITS = {
     **dict.fromkeys(("--format", "--to", "--target"), _format),
     **dict.fromkeys(_HUB, _published),
     **QUANTIZATION_HABITS,
+    **dict.fromkeys(CHECKPOINT_FLAGS, step_meant),
     EXTRA: _folder,
 }
 

@@ -16,7 +16,7 @@ from slmmodel import sizes
 from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, budget_of, likely_budget, meant_amount
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import MIN_RESAMPLES
-from slmmodel.cli.run_argument import parse_step, run_argument_of, without
+from slmmodel.cli.run_argument import parse_step, run_among, run_argument_of, step_meant, without
 from slmmodel.config import OPTIONS, RunSection
 from slmmodel.files import new_name
 from slmmodel.foreign_names import FOREIGN_BUDGETS
@@ -226,14 +226,23 @@ def to_stdout(command: str, example: str) -> Habit:
     return instead_of
 
 
+CHECKPOINT_FLAGS = ("--checkpoint", "--ckpt", "--step")
+"""What names a checkpoint elsewhere; and ours, where its value is missing."""
+
+
 def run_as_argument(command: str) -> dict[str, Habit]:
     """The options by which other tools name a model, which is an argument here."""
 
     def named(value: str | None, arguments: Sequence[str]) -> str:
-        step = re.fullmatch(r"(?:step-)?(\d+)", value or "")
-        return f"--step {step[1]}" if step else f"an argument for the run: slm {command} {shlex.quote(value or 'RUN')}"
+        if re.fullmatch(r"(?:step-)?\d+", value or ""):
+            return step_meant(value, arguments)
+        return f"an argument for the run: slm {command} {shlex.quote(value or 'RUN')}"
 
-    return dict.fromkeys(("--model", "-m", "--run", "--checkpoint", "--ckpt"), named)
+    def checkpoint(value: str | None, arguments: Sequence[str]) -> str:
+        has_run = run_among([each for each in arguments if each != value]) is not None
+        return step_meant(value, arguments) if has_run else named(value, arguments)
+
+    return {**dict.fromkeys(("--model", "-m", "--run"), named), **dict.fromkeys(CHECKPOINT_FLAGS, checkpoint)}
 
 
 QUANTIZATION_HABITS = dict.fromkeys(

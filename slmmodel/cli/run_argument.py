@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,7 +22,7 @@ from slmmodel.cli.environment import check_environment
 from slmmodel.errors import SlmmodelError
 from slmmodel.files import new_name
 from slmmodel.models.presets import PRESETS, nearest_in_size
-from slmmodel.run_entries import CHECKPOINTS, CONFIG, run_above
+from slmmodel.run_entries import CHECKPOINTS, CONFIG, run_above, step_named
 from slmmodel.sizes import parse_count
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
@@ -391,23 +390,35 @@ def parse_step(text: str) -> int:
     """A step such as `500` or `step-500`. Raises `AmbiguousError` with one that the run of the command line has."""
     number = parse_count(text.removeprefix("step-"))
     if number is None:
-        expects = f"takes a saved step such as 500 or step-500, not {text!r}"
+        expects = f"takes a saved step, as in step-N, not {text!r}"
         ctx = click.get_current_context(silent=True)
-        run = run_among(ctx.meta.get("arguments", ())) if ctx else None
-        saved = RunFolder(Path(run)).checkpoints if run else None
-        steps = saved.list() if saved else []
-        if not saved or not steps:
-            raise ValueError(expects)
+        words = ctx.meta.get("arguments", ()) if ctx else ()
+        if ctx is None or (run := run_among(words)) is None:
+            raise OptionError(f"--step {expects}", fix="--step N, a step that RUN/checkpoints has", option="step")
+        steps = RunFolder(Path(run)).checkpoints.list()
         if listed := [step for step in map(parse_count, text.split(",")) if step in steps]:
             raise AmbiguousError(f"{expects}; one step a command", listed)
-        # A checkpoint's folder, here or of another trainer.
-        named = parse_count(re.split(r"[-_/]", text.rstrip("/"))[-1])
-        step = (saved.best() if text == "best" else None) or (named if named in steps else steps[-1])
-        if ctx and run and ctx.info_name == "resume":
-            words = with_value("--step", step, ctx.meta["arguments"])
-            raise OptionError(f"--step {expects}", fix=resumed_at(RunFolder(Path(run)), step, words), option="step")
+        if (step := saved_step(run, text)) is None:
+            fix = command_line(ctx, without(("--step",), words))
+            raise OptionError(f"--step {expects}", limit=f"{run} has no checkpoints", fix=fix, option="step")
+        if ctx.info_name == "resume":
+            fix = resumed_at(RunFolder(Path(run)), step, with_value("--step", step, words))
+            raise OptionError(f"--step {expects}", fix=fix, option="step")
         raise AmbiguousError(f"{expects}; {run} has {', '.join(map(str, steps))}", [step])
     return number
+
+
+def saved_step(run: str, word: str) -> int | None:
+    """The step of the checkpoint of a run that a word names; None for a run without any."""
+    saved = RunFolder(Path(run)).checkpoints
+    return step_named(word, saved.list(), saved.best())
+
+
+def step_meant(word: str | None, arguments: Sequence[str]) -> str:
+    """The option for the checkpoint of the run among the arguments that a word means, the last one without a word."""
+    run = run_among([each for each in arguments if each != word])
+    step = saved_step(run, word or "") if run else None
+    return f"--step {'N' if step is None else step}"
 
 
 def run_among(words: Sequence[str]) -> str | None:

@@ -44,9 +44,10 @@ def names_in(path: str) -> list[str]:
 
 def settings_in(path: str) -> Settings | None:
     """The settings of a file that is a configuration of `slm train`; None for other files."""
+    from slmmodel.cli.train_habits import is_configuration
     from slmmodel.config import read_yaml
 
-    if not path.endswith((".yaml", ".yml")) or not Path(path).is_file():
+    if not is_configuration(path):
         return None
     try:
         return read_yaml(path)

@@ -12,17 +12,27 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_list_in_one, with_output
+from slmmodel.cli.options import (
+    BUDGET_HABITS,
+    CHECKPOINT_FLAGS,
+    budget_in_two,
+    flag_of,
+    set_in_two,
+    with_list_in_one,
+    with_output,
+)
 from slmmodel.cli.run_argument import (
     SETTINGS_OF_PLAN,
     kept_setting,
     resumed,
     resumed_at,
     run_among,
+    saved_step,
     trained_anew,
     without,
 )
@@ -30,11 +40,14 @@ from slmmodel.config import OPTIONS, model_options
 from slmmodel.errors import SlmmodelError
 from slmmodel.foreign_names import (
     BATCH_TOKENS,
+    BETA_NAMES,
+    BETAS,
     DEFAULT_SEQ_LEN,
     FOREIGN_SETTINGS,
     FOREIGN_VALUES,
     SWITCHED_OFF,
     VOCAB_SIZES,
+    both_betas,
     own_setting,
 )
 from slmmodel.models import MODELS
@@ -58,7 +71,7 @@ _LENGTHS = (
 """What other trainers call `model.seq_len`."""
 _ACCUMULATION = ("--gradient-accumulation-steps", "--grad-accum-steps")
 _RATES = ("--lr", "--learning-rate")
-_BETAS = (("--beta1", "--adam-beta1"), ("--beta2", "--adam-beta2"))
+_BETAS = tuple(tuple(f"--{name.replace('_', '-')}" for name in names) for names in BETA_NAMES)
 _BATCH = ("--batch-size", "--batch", "--per-device-train-batch-size")
 
 
@@ -84,9 +97,9 @@ def _final_factor(value: str | None, arguments: Sequence[str]) -> str:
 
 def _betas(value: str | None, arguments: Sequence[str]) -> str:
     """`optim.betas` for one of both, with the other one of the arguments, else with its default."""
-    defaults = OPTIONS["optim.betas"].default
-    both = [_given(flags, arguments) or str(default) for flags, default in zip(_BETAS, defaults, strict=True)]
-    return f"--set {shlex.quote('optim.betas=' + ','.join(both))}"
+    both = {names[0]: _given(flags, arguments) for names, flags in zip(BETA_NAMES, _BETAS, strict=True)}
+    given = {name: value for name, value in both.items() if value is not None}
+    return f"--set {shlex.quote(f'{BETAS}={both_betas(given)}')}"
 
 
 def _flag(name: str) -> bool:
@@ -158,6 +171,11 @@ def _hidden_size(value: str | None, arguments: Sequence[str]) -> str:
 
 _PLAIN = re.compile(r"[\w./-]+", re.ASCII)
 """A name that needs no quotes in YAML."""
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a path is a file of YAML, as the configuration of a run is."""
+    return path.endswith((".yaml", ".yml")) and Path(path).is_file()
 
 
 def folder_of_file(path: str) -> str:
@@ -273,6 +291,9 @@ def _assigned(command: str) -> Habit:
             return shlex.join(["slm", command, *(word for word in arguments if word != value), "--data", value])
         if value in PRESETS and "--preset" not in arguments:
             return f"--preset {value}"
+        words = [word for before, word in pairwise(["", *arguments]) if before not in NAMING and is_configuration(word)]
+        if len(words) == 1 and "--config" not in arguments:
+            return shlex.join(["slm", command, *(word for word in arguments if word not in words), "--config", *words])
         named = with_output(arguments)
         given = named or arguments
         data = [
@@ -360,6 +381,17 @@ def _continued(value: str | None, arguments: Sequence[str]) -> str:
     return shlex.join(["slm", "resume", *words])
 
 
+def _at_checkpoint(value: str | None, arguments: Sequence[str]) -> str:
+    """`slm resume` at the checkpoint that a word means, of the run among the arguments or of the word."""
+    named = run_among([each for each in arguments if each != value])
+    if named is None:
+        return _continued(value, arguments)
+    run = RunFolder(Path(named))
+    step = saved_step(named, value or "")
+    words = without(CHECKPOINT_FLAGS, arguments)
+    return resumed_at(run, step, words if step is None else [*words, "--step", str(step)])
+
+
 _OF_RESUME = (*OUTPUT_FLAGS, "--budget", "--set", "--device", "--threads", "--allow-mismatch")
 _FLAGS_OF_RESUME = ("--eval", "--no-eval", "--no-verify", "--force", "--quiet", "-q", "--json")
 _FLAGS_OF_TRAIN = ("--dry-run", "--streaming", "--skip-malformed")
@@ -395,9 +427,27 @@ def _kept_by_resume(arguments: Sequence[str]) -> list[str]:
 
 
 def _track(value: str | None, arguments: Sequence[str]) -> str:
-    """`run.track` for a switch of another trainer; without it nothing is logged elsewhere."""
-    is_off = value is not None and value.lower() in SWITCHED_OFF
-    return "leave it out: run.track is empty by default" if is_off else "--set run.track=wandb"
+    """`run.track` for a switch or a list of another trainer; without it nothing is logged elsewhere."""
+    from slmmodel.training.trackers import TRACKERS
+
+    if value is not None and value.lower() in SWITCHED_OFF:
+        return "leave it out: run.track is empty by default"
+    named = [each for each in (value or "").lower().split(",") if each in TRACKERS] or ["wandb"]
+    return f"--set run.track={','.join(named)}{_not_installed(named)}"
+
+
+def _not_installed(packages: Sequence[str]) -> str:
+    """What a remedy that logs to these packages says of those that are not installed."""
+    absent = [each for each in packages if find_spec(each) is None]
+    are = "is" if len(absent) == 1 else "are"
+    return f"; {' and '.join(absent)} {are} not installed: pip install {' '.join(absent)}" if absent else ""
+
+
+def _name_in_tracker(value: str | None, arguments: Sequence[str]) -> str:
+    """The folder of the run, by whose name a tracker knows it."""
+    folder = value_after(OUTPUT_FLAGS, arguments)
+    named = f"leave it out: -o {shlex.quote(folder)} also names the run in wandb" if folder else f"-o {value or 'RUN'}"
+    return f"{named}{_not_installed(['wandb'])}"
 
 
 def _compile(value: str | None, arguments: Sequence[str]) -> str:
@@ -438,6 +488,8 @@ def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
     return line if is_allowed else f"{line}, with which each step takes other sequences"
 
 
+_TRACKING = [f"--{name.replace('_', '-')}" for name, ours in FOREIGN_SETTINGS.items() if ours == "run.track"]
+"""What other trainers call `run.track`."""
 SETTING_HABITS: dict[str, Habit] = {
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS] if flag_of(name) != "--name"},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
@@ -446,7 +498,9 @@ SETTING_HABITS: dict[str, Habit] = {
     **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
     "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(_RATES, instead("--set optim.lr={}", "0.003")),
-    **dict.fromkeys(("--wandb", "--wandb-log"), _track),
+    **dict.fromkeys(("--track", *_TRACKING), _track),
+    **dict.fromkeys(("--wandb-run-name", "--wandb-name", "--wandb-run"), _name_in_tracker),
+    "--wandb-project": instead("leave it out: export WANDB_PROJECT={} in the shell names the project", "NAME"),
     "--min-lr": _final_factor,
     **dict.fromkeys((*_BETAS[0], *_BETAS[1]), _betas),
     **dict.fromkeys(_BATCH, _batch_tokens),
@@ -531,6 +585,7 @@ RESUME_HABITS = {
     **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
     **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
     **dict.fromkeys(("-t", "--tokenizer"), instead("leave it out: a run keeps its tokenizer")),
+    **dict.fromkeys(CHECKPOINT_FLAGS, _at_checkpoint),
     **dict.fromkeys(
         (f"--{name.replace('_', '-')}" for name in DIVIDING_SHARES),
         instead("leave it out: a run keeps its validation data"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.absent_names import OF_BATCHES, explains_absent_names
 from slmmodel.data.packing import Ints, Packing, Spans, check_choice
 from slmmodel.data.source import DocumentBlock
 from slmmodel.errors import CorruptFile, WrongType
@@ -29,6 +30,7 @@ IGNORE_INDEX = -100
 """The label of a target that is not scored, which torch's cross entropy leaves out."""
 
 
+@explains_absent_names(OF_BATCHES)
 @dataclass
 class Batch:
     """`B` sequences of `T` columns; each column holds an input id with its target, or padding."""

@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
+from slmmodel.absent_names import OF_DATASETS, OF_SHARD_LOADERS
 from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checks import check_bool, check_int, check_path, warn_caller
 from slmmodel.data.batch import IGNORE_INDEX
@@ -163,6 +164,8 @@ class _Sequences:
                 fact += f"\n  fix:   {name}(function, {own}), of Python"
             if name in SIZES:
                 fact += f"\n  fix:   {OF_SIZES.format(own=own)}"
+            if fix := (OF_DATASETS if own == "dataset" else OF_SHARD_LOADERS).get(name):
+                fact += f"\n  fix:   {fix}"
             raise AttributeError(fact, name=name, obj=self)
 
         def __setattr__(self, name: str, value: object) -> None:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slmmodel import rng
+from slmmodel.absent_names import OF_LOADERS, explains_absent_names
 from slmmodel.calls import explains_calls
 from slmmodel.checks import check_bool, check_int
 from slmmodel.data.batch import Batch, Part, assemble
@@ -87,6 +88,7 @@ class _Cache:
         return value
 
 
+@explains_absent_names(OF_LOADERS)
 class Loader:
     """Global batches of a source under one packing: `batch_size` sequences of `seq_len` each."""
 

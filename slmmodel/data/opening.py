@@ -21,6 +21,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
+from slmmodel.absent_names import OF_DATA, explains_absent_names
 from slmmodel.checks import are_ids, check_path, check_type, missing_path, similar_name
 from slmmodel.data.file_kinds import TOKENIZER, kind_of, read_head
 from slmmodel.data.foreign import ForeignSource, open_foreign
@@ -206,6 +207,7 @@ class StageData(NamedTuple):
     seq_len: int | None
 
 
+@explains_absent_names(OF_DATA)
 @explains_indexing
 @dataclass(frozen=True)
 class RunData:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.absent_names import OF_BLOCKS, OF_SOURCES, explains_absent_names
 from slmmodel.data.packing import Ints, prefix_sums
 from slmmodel.errors import CorruptFile, Fix, Mismatch, MissingInput, Unreadable, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
@@ -36,6 +37,7 @@ class NoSuchSplitError(MissingInput):
     """Data without the split that was asked for."""
 
 
+@explains_absent_names(OF_SOURCES)
 class TokenSource(ABC):
     """A sequence of blocks with a digest of everything that decides their content, and what reports say of them."""
 
@@ -172,6 +174,7 @@ class Located(NamedTuple):
     """that holds all ids, delimiters included"""
 
 
+@explains_absent_names(OF_BLOCKS)
 class DocumentBlock:
     """Documents in a fixed order, numbered from 0, with the delimiters that their shards do not store."""
 

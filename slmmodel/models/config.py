@@ -148,12 +148,13 @@ class TransformerConfig(ModelConfig):
         fitting = [n for n in range(kv, most + 1, kv) if is_free or self.d_model % (2 * n) == 0]
         nearest = min(fitting, key=lambda n: abs(n - self.n_heads), default=None)
         needed = () if is_free or width.value == self.d_model else (" ", width)
-        keep = (Argument("model.n_kv_heads", self.n_heads), *needed)
-        fix: Fix = keep
+        grouped = (Argument("model.n_kv_heads", self.n_heads), *needed)
+        fix: Fix = grouped
         if nearest is not None:
             fix = (Argument("model.n_heads", nearest),)
             if self.n_heads <= _MAX_PROPOSED_HEADS:
-                fix += (f"; for {self.n_heads} heads ", *keep)
+                # With the number of heads, the settings may stand in the place of the given one.
+                fix += (f"; for {self.n_heads} heads ", Argument("model.n_heads", self.n_heads), " ", *grouped)
         require(self.n_heads % kv == 0, fact, limit="n_heads is a multiple of n_kv_heads", fix=fix)
         fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
         fix = (width, ", or ", Argument("model.head_dim", max(2, self.d_model // self.n_heads // 2 * 2)))

@@ -17,11 +17,16 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import made_runs
+import numpy as np  # noqa: F401 - named by fixes
+import torch  # noqa: F401 - named by fixes
 
 import slmmodel
 import slmtok
 from slmmodel import VocabMeta, app
+from slmmodel.checkpoint import RunFolder
+from slmmodel.data import ArraySource, Cursor, Loader, ShardDataset, ShardLoader, open_data, open_source
 from slmmodel.foreign_names import CALLS_ELSEWHERE
+from slmmodel.generation import Sample
 
 TEXT = "once upon a time there was a little fox. the fox saw a tree. " * 40
 
@@ -145,3 +150,68 @@ def test_names_of_commands_and_other_libraries(made: Path) -> None:
     from slmmodel import config, export
 
     assert (config.__name__, export.__name__) == ("slmmodel.config", "slmmodel.export")
+
+
+def owners() -> dict[str, Any]:
+    """Objects by the variables that fixes call them."""
+    source = open_source("data", "train")
+    loader = Loader(source, slmmodel.load("run").vocab, seq_len=8, batch_size=2)
+    folder = RunFolder.open("run")
+    return {
+        "source": source,
+        "data": open_data("data"),
+        "dataset": ShardDataset("data", seq_len=8),
+        "loader": ShardLoader("data", seq_len=8, batch_size=2),
+        "batch": loader.batch(loader.global_batch(Cursor()).sequence_keys[:1]),
+        "sample": Sample([1], [2, 3]),
+        "folder": folder,
+        "checkpoints": folder.checkpoints,
+    }
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "fix"),
+    [
+        ("source", "offsets", "np.cumsum([0, *source.lengths()])"),
+        ("source", "documents", "source.ids(0, 0, 100)"),
+        ("source", "num_docs", "source.n_docs"),
+        ("source", "n_tokens", "source.lengths().sum()"),
+        ("source", "push_to_hub", ""),
+        ("data", "offsets", "np.cumsum([0, *data.train.lengths()])"),
+        ("data", "validation", "data.val"),
+        ("dataset", "input_ids", "dataset[0]['input_ids']"),
+        ("dataset", "offsets", None),
+        ("dataset", "column_names", "dataset[0].keys()"),
+        ("dataset", "tokenizer", "slmtok.load(dataset.path)"),
+        ("loader", "labels", "next(iter(loader))['labels']"),
+        ("loader", "to", ""),
+        ("batch", "input_ids", "batch.ids"),
+        ("batch", "labels", "batch.targets"),
+        ("batch", "cpu", "batch.to(torch.device('cpu'))"),
+        ("sample", "token_ids", "sample.ids"),
+        ("folder", "generate", "slmmodel.load(folder.path)"),
+        ("checkpoints", "latest", "checkpoints.newest()"),
+        ("checkpoints", "steps", "checkpoints.list()"),
+        ("checkpoints", "state_dict", ""),
+    ],
+)
+def test_of_data_and_checkpoints(owner: str, name: str, fix: str | None) -> None:
+    objects = owners()
+    message = said(objects[owner], name)
+    assert message.startswith(
+        f"'{type(objects[owner]).__name__}' object has no attribute {name!r}\n  fix:   {fix or ''}"
+    )
+    if fix != "":
+        code = fix or message.partition("fix:   ")[2].partition(", where")[0]
+        exec(code, {**globals(), **objects})
+    assert not hasattr(objects[owner], name) and name not in dir(objects[owner])
+
+
+def test_an_attribute_takes_the_place_of_an_absent_name() -> None:
+    class Own(ArraySource):
+        documents = "of the class"
+
+    source: Any = Own([[0, 1]], [1])
+    source.offsets = [0]
+    assert (source.documents, source.offsets) == ("of the class", [0])
+    assert {"documents", "offsets"} <= {*dir(source)} and "num_docs" not in dir(source)

@@ -501,6 +501,17 @@ SCHEDULES = "wsd, cosine, linear or const"
             "app.train('data', preset='cpu-demo', model=app.load('run'))",
             "slm resume run -o NEW --budget steps=N in a shell trains the model of a run further; train() starts anew",
         ),
+        (
+            "app.train('data', resume_from_checkpoint=True)",
+            "leave it out: the same call continues an interrupted run in its output; "
+            "at a checkpoint, slm resume RUN --step N -o NEW in a shell",
+        ),
+        (
+            "slmmodel.train('data', resume='run/checkpoints/step-2')",
+            "leave it out: the same call continues an interrupted run in its output; "
+            "at a checkpoint, slm resume run --step 2 -o NEW in a shell",
+        ),
+        ("slmmodel.train('data', beta2=0.99, adam_beta1=0.8)", "settings={'optim.betas': '0.8,0.99'}"),
         ("slmmodel.train(dataset=open_source('data'))", "data=dataset"),
         ("app.train(slmmodel.load('run'))", "name what to train on; slm resume continues a run"),
         ("app.load(app.load('run'))", "path='run'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -198,3 +199,35 @@ def test_the_values_of_another_configuration_are_translated(slm, folder):
 def test_an_address_in_the_place_of_data(slm, folder):
     ran = slm("train", "s3://bucket/data", "-o", "run", code=1)
     assert "is an address, and only files are read\n  fix:   fetch it first, and name the copy\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        ("--check run.yaml data", "slm config --check run.yaml --data data"),
+        ("--check data run.yaml", "slm config --check run.yaml --data data"),
+        ("--check run.yaml corpus.txt", "slm config --check run.yaml -t tok.json --data corpus.txt"),
+        ("--check run.yaml corpus.txt -t tok.json", "slm config --check run.yaml -t tok.json --data corpus.txt"),
+        ("run.yaml data", "slm config --check run.yaml --data data checks run.yaml with them; "),
+        ("--check run.yaml data --data data", "leave data out: --data data is given"),
+        ("--check run.yaml other.yaml", "slm config --check run.yaml && slm config --check other.yaml"),
+        ("--check run.yaml data corpus.txt", "leave one out: "),
+    ],
+)
+def test_data_beside_the_file_are_named_by_the_option(slm, folder, tmp_path, words, fix):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    for name in ("run.yaml", "other.yaml"):
+        (tmp_path / name).write_text(template(settings_of({"model.preset": "cpu-demo"}), full=False))
+    found = fix_of(slm("config", *words.split(), code=2))
+    assert found == fix if fix.startswith("slm") and fix[-1] != " " else found.startswith(fix)
+    if "--data" in found and found.startswith("slm"):
+        slm(*shlex.split(found.partition(" checks ")[0])[1:], code=0)
+
+
+@pytest.mark.parametrize("words", ["data run.yaml", "run.yaml data"])
+def test_a_configuration_beside_the_data_of_training_is_named_by_the_option(slm, folder, tmp_path, words):
+    shutil.copytree(folder / "data", tmp_path / "data")
+    (tmp_path / "run.yaml").write_text(template(settings_of({"model.preset": "cpu-demo"}), full=False))
+    fix = fix_of(slm("train", *words.split(), "-o", "run", code=2))
+    assert fix == "slm train data -o run --config run.yaml"
+    slm(*shlex.split(fix)[1:], "--dry-run", code=0)

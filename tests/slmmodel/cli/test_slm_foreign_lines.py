@@ -18,7 +18,8 @@ import slmmodel
 import slmtok
 from slmmodel import app
 from slmmodel.checkpoint import RunFolder
-from slmmodel.errors import MissingInput
+from slmmodel.cli import train_habits
+from slmmodel.errors import InvalidConfig, MissingInput
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +194,21 @@ def test_the_command_line_of_nanogpt(slm, here):
         ("sample run Once --quantize int8", "leave it out: slm keeps the weights in fp32"),
         ("export run -o new --quantize q8_0", "leave it out: slm keeps the weights in fp32"),
         ("plot run --metric loss", "leave it out: the picture has every curve"),
-        ("probe run --checkpoint step-4", "use --step 4"),
+        ("probe run --checkpoint step-4", "use --step 2"),
+        ("eval run --checkpoint best", "use --step 2"),
+        ("sample run ROMEO: --checkpoint best", "use --step 2"),
+        (f"sample run ROMEO: --ckpt {AT_1}", "use --step 1"),
+        ("export run --ckpt latest", "use --step 2"),
+        ("eval run --step", "--step 2"),
+        ("eval run --step best", "--step 2"),
+        ("resume run --step", "slm resume run --step 2 -o run-2 --budget steps=4"),
+        (f"resume run --checkpoint {AT_1}", "slm resume run --step 1 -o run-2"),
+        ("eval --step best", "--step N, a step that RUN/checkpoints has"),
+        ("train data -o new --report-to none", "leave it out: run.track is empty by default"),
+        (
+            "train data --wandb_project lm -o new",
+            "leave it out: export WANDB_PROJECT=lm in the shell names the project",
+        ),
         ("sample run Once --model other", "use an argument for the run: slm sample other"),
         ("train data --name first", "use -o first"),
         ("train data -o new --deterministic", "use --set run.deterministic=true"),
@@ -204,3 +219,47 @@ def test_the_command_line_of_nanogpt(slm, here):
 )
 def test_options_of_other_programs_for_runs(slm, here, line, fix):
     assert f"  fix:   {fix}" in slm(*line.split(), code=2).err
+
+
+def test_a_run_without_checkpoints_has_no_step(slm, here):
+    for name in ("step-1", "step-2"):
+        shutil.rmtree(here / "run" / "checkpoints" / name)
+    assert "  fix:   slm eval run\n" in slm("eval", "run", "--step", "best", code=2).err
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        ("--wandb", "use --set run.track=wandb"),
+        ("--report-to wandb", "use --set run.track=wandb"),
+        ("--set run.track=wandb --wandb-run-name baby", "leave it out: -o new also names the run in wandb"),
+    ],
+)
+def test_a_tracker_that_is_not_installed_is_named(slm, here, monkeypatch, words, fix, is_installed):
+    monkeypatch.setattr(train_habits, "find_spec", lambda name: is_installed or None)
+    more = "" if is_installed else "; wandb is not installed: pip install wandb"
+    assert f"  fix:   {fix}{more}\n" in slm("train", "data", "-o", "new", *words.split(), code=2).err
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        ("--set optim.beta2=0.99", "--set optim.betas=0.9,0.99"),
+        ("--set optim.beta2=0.99 --set optim.beta1=0.8", "--set optim.betas=0.8,0.99"),
+        ("--set optim.adam_beta1=0.8 --set optim.learning_rate=1", "--set optim.betas=0.8,0.95 --set optim.lr=1"),
+        ("--beta2 0.99", "use --set optim.betas=0.9,0.99"),
+        ("--config beta.yaml", "write optim.betas: 0.9,0.98"),
+    ],
+)
+def test_one_beta_becomes_both(slm, here, words, fix):
+    (here / "beta.yaml").write_text("optim:\n  beta2: 0.98\n")
+    assert f"  fix:   {fix}\n" in slm("train", "data", "-o", "new", *words.split(), code=2).err
+    if "--set" in fix:
+        slm("train", "data", "-o", "new", *fix.removeprefix("use ").split(), "--dry-run", code=0)
+
+
+@pytest.mark.parametrize("given", [{"optim.beta2": 0.99}, {"optim.beta2": 0.99, "optim.adam_beta1": 0.9}])
+def test_one_beta_in_python_becomes_both(slm, here, given):
+    with pytest.raises(InvalidConfig, match=r"fix: +settings=\{'optim.betas': '0.9,0.99'\}"):
+        slmmodel.train("data", settings=given, output="new")

@@ -87,7 +87,7 @@ LSTM = "--config tiny.yaml --set model.arch=lstm"
         "--config tiny.yaml --set run.save_every=often": "--set run.save_every=10, as in tiny.yaml, line 4",
         "--config tiny.yaml --set model.seq_len=lots": "--set model.seq_len=32, as in tiny.yaml, line 1",
         "--config tiny.yaml --set model.rope_base=0": "--set model.rope_base=10000.0, as without it, or another one",
-        "--config heads.yaml": "--set model.n_kv_heads=2, or --set model.n_heads=4",
+        "--config heads.yaml": "--set model.n_heads=2 --set model.n_kv_heads=2, or --set model.n_heads=4",
         "--config tiny.yaml --set 'data.stages=[{seq_len: 16}, {from_step: 2, seq_len: 64}]'": (
             "--set model.seq_len=64, or another seq_len of the stage"
         ),

@@ -113,7 +113,7 @@ CASES = {
     "train data -o r --preset cpu-demo --set model.n_heads=5": (
         2,
         "  limit: n_heads is a multiple of n_kv_heads; n_kv_heads 4: of the preset\n"
-        "  fix:   --set model.n_kv_heads=5 --set model.d_model=130, or --set model.n_heads=4\n",
+        "  fix:   --set model.n_heads=5 --set model.n_kv_heads=5 --set model.d_model=130, or --set model.n_heads=4\n",
     ),
     "config --set model.n_layers=x": (2, "  where: --set model.n_layers\n"),
     "train data -o r --device cpu --set model.n_layers=400 --set model.d_model=8192": (
