@@ -32,7 +32,7 @@ pub fn train(counts: &Counts, options: &Options, report: &mut dyn FnMut(u64, u64
     }
     let mut run = Run::new(counts, options, Progress::new(report, options.n_merges))?;
     run.run()?;
-    Ok(run.finish())
+    run.finish()
 }
 
 struct Run<'a> {
@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
                 let reason = format!("uses a part that merge {index} or a later one creates");
                 return Err(Error::InvalidMerges { index, left, right, reason });
             }
-            self.progress.at(index)?;
+            self.progress.takes(1)?;
             match self.required.find(left, right) {
                 Some(pair) => {
                     let bound = self.recount(pair)?;
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
                 if self.merge_required()? {
                     continue;
                 }
-                self.outcome.stop = if self.best_remaining() > 0 { Stop::MinCount } else { Stop::NoPairs };
+                self.outcome.stop = if self.best_remaining()? > 0 { Stop::MinCount } else { Stop::NoPairs };
                 break;
             };
             self.merge(best, None)?;
@@ -157,7 +157,10 @@ impl<'a> Run<'a> {
                 continue;
             }
             match self.refusal(top, length) {
-                Some(refusal) => self.outcome.refused.push(refusal),
+                Some(refusal) => {
+                    self.progress.takes(refusal.token.len())?;
+                    self.outcome.refused.push(refusal);
+                }
                 None => return Ok(Some(top)),
             }
         }
@@ -183,6 +186,7 @@ impl<'a> Run<'a> {
         let step = self.tokens.len_of[entry.left as usize] as usize;
         let postings = &mut self.pairs.postings[entry.offset..entry.offset + entry.len];
         self.outcome.stats.visited += postings.len() as u64;
+        self.progress.takes(1 + postings.len())?;
         let (mut kept, mut count) = (0, 0);
         for at in 0..postings.len() {
             self.progress.at(at)?;
@@ -283,11 +287,12 @@ impl<'a> Run<'a> {
     }
 
     /// Count of the most frequent remaining pair that the limits allow, by one pass over the arena.
-    fn best_remaining(&self) -> u64 {
+    fn best_remaining(&mut self) -> Result<u64> {
         let mut count: HashMap<(u32, u32), u64> = HashMap::new();
         let (cells, len_of) = (&self.arena.cells, &self.tokens.len_of);
         let mut pos = 1;
         while pos < cells.len() {
+            self.progress.takes(1)?;
             let left = cells[pos].token;
             if left == END {
                 pos += 1;
@@ -299,18 +304,24 @@ impl<'a> Run<'a> {
             }
             pos = next;
         }
-        let allowed = |left, right| self.options.limits.refuses(&self.tokens.joined(left, right)).is_none();
         let mut remaining: Vec<_> = count.into_iter().filter(|(_, count)| *count > 0).collect();
         remaining.sort_unstable_by_key(|&(pair, count)| (std::cmp::Reverse(count), pair));
-        remaining.into_iter().find(|((left, right), _)| allowed(*left, *right)).map_or(0, |(_, count)| count)
+        for ((left, right), count) in remaining {
+            let token = self.tokens.joined(left, right);
+            self.progress.takes(1 + token.len())?;
+            if self.options.limits.refuses(&token).is_none() {
+                return Ok(count);
+            }
+        }
+        Ok(0)
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> Result<Outcome> {
         if self.outcome.stop == Stop::MinCount {
-            self.outcome.next_count = self.best_remaining();
+            self.outcome.next_count = self.best_remaining()?;
         }
         self.outcome.stats.pairs = self.pairs.list.len() as u64;
         self.outcome.stats.postings = self.pairs.postings.len() as u64;
-        self.outcome
+        Ok(self.outcome)
     }
 }

@@ -10,6 +10,8 @@ pub(super) struct Progress<'a> {
     report: &'a mut dyn FnMut(u64, u64) -> Result<()>,
     learned: u64,
     wanted: u64,
+    /// Steps since the last report.
+    steps: usize,
 }
 
 /// Steps of a loop between two reports: some milliseconds, where each misses the cache.
@@ -17,11 +19,12 @@ pub(super) const STEPS: usize = 1 << 16;
 
 impl<'a> Progress<'a> {
     pub fn new(report: &'a mut dyn FnMut(u64, u64) -> Result<()>, wanted: u32) -> Self {
-        Self { report, learned: 0, wanted: u64::from(wanted) }
+        Self { report, learned: 0, wanted: u64::from(wanted), steps: 0 }
     }
 
     /// Reports that nothing more was learned.
     pub fn report(&mut self) -> Result<()> {
+        self.steps = 0;
         (self.report)(self.learned, self.wanted)
     }
 
@@ -29,6 +32,13 @@ impl<'a> Progress<'a> {
     pub fn learned(&mut self, merges: u32) -> Result<()> {
         self.learned = u64::from(merges);
         self.report()
+    }
+
+    /// Reports after [`STEPS`] steps, of which `steps` are now taken.
+    #[inline]
+    pub fn takes(&mut self, steps: usize) -> Result<()> {
+        self.steps += steps;
+        if self.steps >= STEPS { self.report() } else { Ok(()) }
     }
 
     /// Reports at every [`STEPS`]th `step` of a loop with short steps.
