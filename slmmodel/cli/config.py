@@ -23,7 +23,7 @@ from slmmodel.cli.run_argument import data_here, without
 from slmmodel.cli.settings_files import settings_in
 from slmmodel.cli.text import is_text
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
-from slmmodel.cli.train_habits import NAMING, SETTING_HABITS, is_configuration
+from slmmodel.cli.train_habits import NAMING, RUN_NAMES_IN_WANDB, SETTING_HABITS, is_configuration
 from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, model_options, preset_sections, read_yaml
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.models.presets import PRESETS
@@ -160,6 +160,7 @@ def _with_data_option(arguments: Sequence[str]) -> list[str] | None:
 _HABITS = {
     **SETTING_HABITS,
     EXTRA: _data_named,
+    **dict.fromkeys(RUN_NAMES_IN_WANDB, instead("leave it out: -o of slm train also names the run in wandb")),
     **dict.fromkeys(("-o", "--output"), to_stdout("slm config ", "run.yaml")),
     **dict.fromkeys(("--list", "--list-presets", "--presets"), instead("slm info presets")),
 }

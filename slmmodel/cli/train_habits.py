@@ -443,6 +443,10 @@ def _not_installed(packages: Sequence[str]) -> str:
     return f"; {' and '.join(absent)} {are} not installed: pip install {' '.join(absent)}" if absent else ""
 
 
+RUN_NAMES_IN_WANDB = ("--wandb-run-name", "--wandb-name", "--wandb-run")
+"""What other trainers call the name of a run in wandb."""
+
+
 def _name_in_tracker(value: str | None, arguments: Sequence[str]) -> str:
     """The folder of the run, by whose name a tracker knows it."""
     folder = value_after(OUTPUT_FLAGS, arguments)
@@ -499,7 +503,7 @@ SETTING_HABITS: dict[str, Habit] = {
     "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(_RATES, instead("--set optim.lr={}", "0.003")),
     **dict.fromkeys(("--track", *_TRACKING), _track),
-    **dict.fromkeys(("--wandb-run-name", "--wandb-name", "--wandb-run"), _name_in_tracker),
+    **dict.fromkeys(RUN_NAMES_IN_WANDB, _name_in_tracker),
     "--wandb-project": instead("leave it out: export WANDB_PROJECT={} in the shell names the project", "NAME"),
     "--min-lr": _final_factor,
     **dict.fromkeys((*_BETAS[0], *_BETAS[1]), _betas),

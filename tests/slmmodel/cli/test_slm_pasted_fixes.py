@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from printed_fixes import fix_of
@@ -496,7 +497,10 @@ def test_rows_and_modules(here):
     ids = [[1, 30], [1, 31]]
     with pytest.raises(WrongType) as rows:
         run.score(ids)
-    assert len(eval(str(rows.value.fix).partition(", one call")[0], {"run": run, "ids": ids})) == 2
+    opening, _, calls = str(rows.value.fix).partition("; ")
+    names: dict[str, Any] = {"slmmodel": slmmodel}
+    exec(opening, names)
+    assert len(eval(calls, names)) == 2
     assert not run.model.training
     for name, fix in {
         "eval": "leave it out: a loaded run is in evaluation mode",
