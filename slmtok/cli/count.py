@@ -7,6 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,12 +39,12 @@ from slmtok.cli.options import (
     output_options,
     ray_option,
 )
-from slmtok.cli.output import Outcome, counted
+from slmtok.cli.output import Outcome, counted, flag_naming
 from slmtok.cli.progress import Progress
 from slmtok.cli.text_argument import eval_line
 from slmtok.corpus.contents import packed_texts
 from slmtok.corpus.formats import is_corpus_name
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, SlmtokError, render
 from slmtok.file_kinds import COUNTS, DIGESTS, NAMES, TOKENIZER, is_run, kind_of_file
 from slmtok.files import free_name
 from slmtok.options import CountOptions
@@ -250,15 +251,32 @@ def _refuse_texts(names: Sequence[str], listed: Mapping[str, Sequence[str]]) -> 
     first = words.index(names[0]) if names[0] in words else len(words)
     merged = [counted_to if at == first else word for at, word in enumerate(words) if at == first or word not in names]
     output = value_after(OUTPUT_FLAGS, words) or free_name("all.counts")
-    count_line = shlex.join(["slmtok", "count", *texts, "-o", output if is_alone else counted_to])
+    flags, remark = _reading(texts)
+    count_line = shlex.join(["slmtok", "count", *texts, *flags, "-o", output if is_alone else counted_to])
+    line = count_line if is_alone else f"{count_line} && {shlex.join(['slmtok', 'merge', *merged])}"
     is_data = is_packed(names[0])
     raise OptionError(
         f"{names[0]!r} {'is packed data' if is_data else 'holds text'}, and merge adds up counts",
         where=names[0],
         limit="counts files, and folders of them",
-        fix=count_line if is_alone else f"{count_line} && {shlex.join(['slmtok', 'merge', *merged])}",
+        fix=f"{line}{remark}",
         option="files",
     )
+
+
+def _reading(texts: Sequence[str]) -> tuple[list[str], str]:
+    """The flags without which records of these texts are refused, and a remark for a shell; both may be empty."""
+    from slmtok.corpus import expand
+    from slmtok.corpus.text_keys import reading_of
+    from slmtok.options import ReadOptions
+
+    # Text that is not there, or not readable, is refused when it is counted.
+    with suppress(SlmtokError, OSError):
+        if found := reading_of([file for text in texts for file in expand(text)], ReadOptions()):
+            setting, behind = found
+            remark = render(behind, flag_naming).lstrip("; ,")
+            return shlex.split(flag_naming(setting)), f" # {remark}" if remark else ""
+    return [], ""
 
 
 def _texts_of(name: str, files: Sequence[str]) -> list[str]:

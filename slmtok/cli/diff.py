@@ -46,7 +46,7 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     sources = corpus_files(on, read) if on else []
     text: Any = None
     if are_counts(sources):
-        refuse_reading(read)
+        refuse_reading(read, sources[0])
         text = PretokenCounts.load(*sources)
     elif sources:
         text = ((document.text, document.domain) for document in read_documents(sources, read))

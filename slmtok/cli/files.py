@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -339,19 +339,39 @@ def counts_among(paths: Sequence[str]) -> list[str]:
     return [path for path in checked if kind_of_file(path) == COUNTS]
 
 
-def refuse_reading(options: ReadOptions) -> None:
-    """Raises `OptionError` for an option of reading together with counts, whose text was read before."""
+def refuse_reading(options: ReadOptions, counts: str) -> None:
+    """Raises `OptionError` for an option of reading together with counts, whose text was read before.
+
+    counts: the first of the files.
+    """
     from slmtok.options import ReadOptions, changed_options, option_specs
 
     if changed := changed_options(options, [name for name, _, _ in option_specs(ReadOptions)]):
+        first, *others = changed
+        beside = [part for name in others for part in (" and ", Setting(name, getattr(options, name)))]
         raise OptionError(
-            (Setting(changed[0], getattr(options, changed[0])), " has no effect on counts, whose text was read before"),
+            (
+                *(Setting(first, getattr(options, first)), *beside),
+                f" {'have' if others else 'has'} no effect on counts, whose text was read before",
+            ),
             limit="options of reading belong to slmtok count",
-            fix="leave it out",
+            fix=(
+                f"leave {'it' if len(changed) == 1 else 'them'} out, or ",
+                *count_again({name: getattr(options, name) for name in changed}, counts),
+            ),
             option=changed[0],
         )
     if _is_given("memory"):
         add_notes(["--memory has no effect on counts, whose text was read before"])
+
+
+def count_again(given: Mapping[str, object], file: str) -> tuple[str | Setting, ...]:
+    """The end of a fix that counts the text of the counts in a file again, with some options."""
+    from slmtok.training.counts import open_counts, settings_to_count
+
+    head = open_counts(file).head
+    options = [part for setting in settings_to_count(head.pattern, head.scheme, given) for part in (setting, " ")]
+    return "count again: slmtok count CORPUS ", *options, f"-o {shlex.quote(free_name(file))}"
 
 
 def are_counts(paths: Sequence[str]) -> bool:

@@ -171,7 +171,7 @@ def _measure(
 
     found = _Measured()
     if are_counts(sources):
-        refuse_reading(read)
+        refuse_reading(read, sources[0])
         import numpy as np
 
         counts = PretokenCounts.load(*sources)

@@ -346,7 +346,7 @@ def _counts_for(
     files = corpus_files(corpus, options)
     check_output(*outputs, inputs=files, force=True)
     if are_counts(files):
-        refuse_reading(options)
+        refuse_reading(options, files[0])
         return PretokenCounts.load(*files)
     if isinstance(options, TrainOptions) and options.is_weighted:
         check_named(options, files)

@@ -40,6 +40,7 @@ from slmtok.cli.files import (
     check_is_file,
     check_output,
     corpus_files,
+    count_again,
     dry_run_outcome,
     known_size,
     names_tokenizer,
@@ -373,7 +374,7 @@ class TrainJob:
         """
         from slmtok._engine import Pattern
 
-        refuse_reading(self.options)
+        refuse_reading(self.options, file)
         if self.options.scheme != counts.scheme:
             raise OptionError(
                 f"the counts have scheme {counts.scheme!r}, and --scheme is {self.options.scheme!r}",
@@ -383,10 +384,9 @@ class TrainJob:
         given = self.options.pattern and Pattern(self.options.pattern)
         if given and given.regex != counts.native.pattern.regex:
             asked = shlex.quote(pattern_text(given))
-            other = shlex.quote(free_name(file))
             raise OptionError(
                 f"the counts have pattern {pattern_text(counts.native.pattern)!r}, and --pattern is {asked}",
-                fix=f"leave --pattern out, or count again: slmtok count CORPUS --pattern {asked} -o {other}",
+                fix=("leave --pattern out, or ", *count_again({"pattern": pattern_text(given)}, file)),
                 option="pattern",
             )
 

@@ -113,17 +113,13 @@ def _missing_column(
             Setting("exclude", Path(where.rpartition(", line ")[0]).name),
         )
         return MalformedRecord(fact, where=where, limit="text, and its columns hold numbers", fix=fix)
+    is_text = bool(following) and not meant and not are_names(names)
     if template.source is not None:
-        fields = template.meant_fields(names, names, is_only_one_meant=False)
-        fix = (
-            template.with_fields(fields),
-            ", the one of these that holds the text" if "NAME" in fields.values() else "",
-            "; where the first row is text too, the number of a column: ",
-            Setting("text_template", "{1} {2}"),
-        )
+        fix, is_one = _fix_of_template(template, names, at, is_text=is_text)
+        longest = f"column {at + 1} has the longest values" if is_text and is_one else None
     elif not meant and (prompts := template.of_prompts(names)):
         fix = (*prompts, *by_number)
-    elif following and not meant and not are_names(names):
+    elif is_text:
         fix, longest = (number, *plain), f"column {at + 1} has the longest values"
     elif following or meant:
         fix = (Setting("text_key", names[at]), *by_number)
@@ -131,6 +127,27 @@ def _missing_column(
     else:
         fix = (Setting("text_key", "NAME"), ", the one of these that holds the text; or its number, as in ", number)
     return MalformedRecord(fact, where=where, limit=longest, fix=fix, meant=meant if template.source is None else None)
+
+
+def _fix_of_template(
+    template: Template, names: Sequence[str], at: int, *, is_text: bool
+) -> tuple[tuple[str | Setting, ...], bool]:
+    """The template that reads a table whose first row, `names`, lacks a field; and whether one column makes the text.
+
+    at: the column that is likely the text. is_text: whether the first row is text, as all others.
+    """
+    fields = [*dict.fromkeys(template.fields)]
+    columns = [at + 1] if len(fields) == 1 else range(1, len(fields) + 1)
+    by_number = template.with_fields({field: str(column) for field, column in zip(fields, columns, strict=True)})
+    # A row with the name of a field is no text.
+    is_numbered = len(fields) <= len(names) and not {*fields} & {*names}
+    other = "" if len(fields) == 1 else ", or with the numbers of other columns"
+    if is_text and is_numbered:
+        return (by_number, other), len(fields) == 1
+    meant = template.meant_fields(names, names, is_only_one_meant=False)
+    one = ", the one of these that holds the text" if "NAME" in meant.values() else ""
+    numbered = ("; where the first row is text too, by number: ", by_number, other) if is_numbered else ()
+    return (template.with_fields(meant), one, *numbered), False
 
 
 def key_of(lines: Iterable[bytes], mark: str, template: Template) -> tuple[str | Setting, ...]:

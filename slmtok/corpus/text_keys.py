@@ -14,7 +14,7 @@ from slmtok.corpus.beside_records import beside_records, is_text
 from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN
 from slmtok.corpus.reading import documents, find
-from slmtok.errors import MalformedRecord, Setting, SlmtokError
+from slmtok.errors import MalformedRecord, Message, Setting, SlmtokError
 from slmtok.files import free_name
 from slmtok.options import CountOptions, ReadOptions, changed_options
 
@@ -23,6 +23,8 @@ UNKNOWN_KEY = "KEY"
 _MAX_FILES = 20
 _CHANGE_READING = {"format", "encoding", "separator", "document", "domains"}
 """Options that a file of records would not be read with."""
+_SAY_TEXT = {"text_key", "text_template", "format"}
+"""Options that say what of a record is text."""
 _NOT_IN_FIX = {"text_key", "max_doc_bytes", "memory", "spill_dir", "threads"}
 
 
@@ -128,9 +130,32 @@ def _files_by_key(sources: Sequence[str], options: ReadOptions) -> dict[str, lis
 
 def _key_of(source: str, options: ReadOptions) -> str:
     """The field of the text in the first record of a file."""
+    refused = _refusal_of(source, replace(options, skip_malformed=False))
+    if refused is None:
+        return options.text_key
+    meant = refused.fields.get("meant")
+    return meant if isinstance(meant, str) else UNKNOWN_KEY
+
+
+def reading_of(sources: Sequence[str], options: ReadOptions) -> tuple[Setting, Message] | None:
+    """The option without which the first record of a file is refused, where all files are read with it; else None.
+
+    It comes with the remark behind it in the error for that record.
+    """
+    records = [source for source in sources[:_MAX_FILES] if format_of(source, options).records]
+    refused = [error for source in records if (error := _refusal_of(source, options))]
+    fixes = [error.parts["fix"] or "" for error in refused]
+    first, *others = [fix[0] if isinstance(fix, tuple) else None for fix in fixes] or [None]
+    if not isinstance(first, Setting) or first.name not in _SAY_TEXT or any(each != first for each in others):
+        return None
+    read = replace(options, **{first.name: first.value})
+    return None if any(_refusal_of(source, read) for source in records) else (first, fixes[0][1:])
+
+
+def _refusal_of(source: str, options: ReadOptions) -> MalformedRecord | None:
+    """The error for the first record of a file; None for one that is read."""
     try:
-        next(documents([source], replace(options, skip_malformed=False)), None)
+        next(documents([source], options), None)
     except MalformedRecord as error:
-        meant = error.fields.get("meant")
-        return meant if isinstance(meant, str) else UNKNOWN_KEY
-    return options.text_key
+        return error
+    return None

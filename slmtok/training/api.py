@@ -28,7 +28,7 @@ from slmtok.options import (
     option_specs,
 )
 from slmtok.training.counting import count_corpus
-from slmtok.training.counts import PretokenCounts
+from slmtok.training.counts import PretokenCounts, settings_to_count
 from slmtok.training.ingest import CorpusLike, Observers
 from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
@@ -223,13 +223,18 @@ def require_text(counts: PretokenCounts) -> None:
 
 def check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
     """Raises `OptionError` for options of reading, which have no effect on counts."""
-    names = [*(one.name for one in fields(ReadOptions)), "pattern", "memory"]
-    for name in changed_options(options, names):
-        pattern = counts.native.pattern
+    names, pattern = [*(one.name for one in fields(ReadOptions)), "pattern", "memory"], counts.native.pattern
+    changed = changed_options(options, names)
+    given = {name: getattr(options, name) for name in changed}
+    for name in changed:
         has = f" with pattern {pattern.name or pattern.regex!r}" if name == "pattern" else ""
         raise OptionError(
-            (Setting(name, getattr(options, name)), f" has no effect on counts, which are read already{has}"),
-            fix="give it to slmtok.count, which reads the text again; or leave it out, for the counts as they are",
+            (Setting(name, given[name]), f" has no effect on counts, which are read already{has}"),
+            fix=(
+                "slmtok.count(CORPUS",
+                *(part for setting in settings_to_count(pattern, counts.scheme, given) for part in (", ", setting)),
+                ") reads the text again; or leave it out, for the counts as they are",
+            ),
             option=name,
         )
 

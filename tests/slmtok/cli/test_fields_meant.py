@@ -286,3 +286,32 @@ def test_prose_in_a_table_of_one_column(slmtok) -> None:
     Path("a.tsv").write_text("Chapter One\nIt was\tdark.\nHe ran.\n")
     ran = slmtok("count", "a.tsv", "-o", "x")
     assert "these rows have 1 to 2\n" in ran.err and fix_of(ran).startswith("--format text, if it is plain text; ")
+
+
+@pytest.mark.parametrize(
+    ("first", "template", "fix"),
+    [
+        ("", "{text}", "--text-template '{2}'"),
+        ("", "{text|strip}", "--text-template '{2|strip}'"),
+        ("", "{title}: {text}", "--text-template '{1}: {2}', or with the numbers of other columns"),
+        (
+            "Id\tReview",
+            "{words}",
+            "--text-template '{NAME}', the one of these that holds the text; where the first row is text too, by "
+            "number: --text-template '{2}'",
+        ),
+        ("Id\tReview", "{Id}: {words}", "--text-template '{Id}: {NAME}', the one of these that holds the text"),
+    ],
+)
+def test_a_template_of_names_reads_a_table_without_names_by_number(slmtok, first: str, template: str, fix: str) -> None:
+    """A template with all columns would join labels to the text."""
+    rows = [f"Maria {at}:1\t{text}" for at, text in enumerate(LONG)]
+    Path("a.tsv").write_text("\n".join([*([first] if first else []), *rows, ""]))
+    ran = slmtok("count", "a.tsv", "--text-template", template, "-o", "x")
+    assert fix_of(ran) == fix
+    is_one = not first and template.count("{") == 1
+    assert ("limit: column 2 has the longest values" in ran.err) == is_one
+    if not first:
+        read = shlex.split(fix.partition(", or")[0])
+        result = slmtok("count", "a.tsv", *read, "-o", "x", "--json").json["result"]
+        assert result["bytes"] == sum(map(len, LONG if is_one else (row.replace("\t", ": ") for row in rows)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import slmtok
 from slmtok.shards import pack
+from slmtok.training import PretokenCounts
 
 TEXT = "the cat sat on the mat " * 20
 
@@ -440,6 +442,7 @@ def test_reading_options_beside_counts_are_refused_and_memory_is_noted(slmtok):
     for line in (["report", "a.json"], ["diff", "a.json", "a.json"]):
         ran = slmtok(*line, "--on", "all.counts", "--max-docs", "3")
         assert ran.code == 2 and "error: --max-docs 3 has no effect on counts, whose text was read before\n" in ran.err
+        assert ran.err.endswith("leave it out, or count again: slmtok count CORPUS --max-docs 3 -o all-2.counts\n")
     ran = slmtok("train", "all.counts", "--vocab", "275", "--allow-smaller", "-o", "b.json", "--memory", "100MB")
     assert ran.code == 0 and "note: --memory has no effect on counts" in ran.err
     ran = slmtok("train", "all.counts", "--vocab", "275", "-o", "c.json", "--save-counts", "c.counts")
@@ -466,3 +469,18 @@ def test_options_of_other_schemes_formats_and_kinds_are_refused(slmtok):
     ran = slmtok("encode", "a.txt", "-t", "a.json", "--domain", "a=a*")
     assert ran.code == 2 and "unknown option '--domain'" in ran.err
     assert "bytes per token, by domain" in slmtok("eval", "a.json", "--on", "a.txt", "--domain", "a=a*").out
+
+
+def test_counts_are_counted_again_with_the_options_given_and_their_own(slmtok):
+    Path("a.txt").write_text("a fox saw a fox.\n\nThe fox ran. " * 50)
+    slmtok("count", "a.txt", "-o", "a.counts", "--pattern", "gpt2")
+    ran = slmtok("train", "a.counts", "--vocab", "275", "-o", "b.json", "--separator", r"\n\n", "--exclude", "*.md")
+    assert r"--separator '\n\n' and --exclude '*.md' have no effect on counts" in ran.err
+    _, _, line = ran.err.partition("leave them out, or count again: slmtok ")
+    assert line == "count CORPUS --separator '\\n\\n' --exclude '*.md' --pattern gpt2 -o a-2.counts\n"
+    assert slmtok(*shlex.split(line.replace("CORPUS", "a.txt"))).code == 0
+    counts = PretokenCounts.load("a-2.counts")
+    assert counts.documents == 51 and counts.native.pattern.name == "gpt2"
+    slmtok("count", "a.txt", "-o", "w.counts", "--scheme", "word")
+    ran = slmtok("train", "w.counts", "--scheme", "word", "--vocab", "275", "-o", "c.json", "--max-docs", "3")
+    assert ran.err.endswith("slmtok count CORPUS --max-docs 3 --scheme word -o w-2.counts\n")

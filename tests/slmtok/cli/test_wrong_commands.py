@@ -157,6 +157,38 @@ def test_texts_among_counts(slmtok, here: Path, line: str, fix: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "option"),
+    [
+        ("v.tsv", " --text-key 2"),
+        ("v.tsv b.txt", " --text-key 2"),
+        ("h.csv", " --text-key 'The Text' # where the first row is text too, its number: --text-key 2"),
+        ("b.txt", ""),
+    ],
+)
+def test_texts_among_counts_are_counted_with_the_option_that_they_need(slmtok, here: Path, texts, option) -> None:
+    Path("v.tsv").write_text(
+        "John 1:1\tIn the beginning was the word, and the word was good\nJohn 1:2\tThe same was there\n"
+    )
+    Path("h.csv").write_text("Id,The Text\n1,the cat sat on it\n2,the dog sat on it\n")
+    fix = fix_of(slmtok("merge", "a.counts", *texts.split(), "-o", "both.counts"), 2)
+    counted = f"{texts.split()[0].partition('.')[0]}.counts"
+    option, sign, remark = option.partition(" # ")
+    merged = f"slmtok merge a.counts {counted} -o both.counts"
+    assert fix == f"slmtok count {texts}{option} -o {counted} && {merged}{sign}{remark}"
+    for command in fix.split(" && "):
+        assert slmtok(*shlex.split(command, comments=True)[1:]).code == 0, command
+
+
+def test_texts_that_need_several_options_are_counted_with_none(slmtok, here: Path) -> None:
+    Path("v.tsv").write_text(
+        "John 1:1\tIn the beginning was the word, and the word was good\nJohn 1:2\tThe same was there\n"
+    )
+    Path("h.tsv").write_text("Id\tReview\n1\tthe cat sat on it\n2\tthe dog sat on it\n")
+    fix = fix_of(slmtok("merge", "a.counts", "v.tsv", "h.tsv", "-o", "both.counts"), 2)
+    assert fix.startswith("slmtok count v.tsv h.tsv -o v.counts && ")
+
+
+@pytest.mark.parametrize(
     ("line", "fix"),
     {
         "merge a.counts c.counts c.counts.digests -o m.counts": "slmtok merge a.counts c.counts -o m.counts",

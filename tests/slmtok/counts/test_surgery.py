@@ -100,8 +100,9 @@ def test_how_much_is_cut_anew_is_what_encoding_says(counts, texts):
         ({"tie_break": "hf"}, "leave it out"),
         ({"special": {"user": "<u>"}}, "tok = tok.with_special('user', '<u>') first, and leave it out"),
         (
-            {"max_docs": 1},
-            "give it to slmtok.count, which reads the text again; or leave it out, for the counts as they are",
+            {"max_docs": 1, "separator": "x"},
+            "slmtok.count(CORPUS, separator='x', max_docs=1) reads the text again; "
+            "or leave it out, for the counts as they are",
         ),
     ],
 )
