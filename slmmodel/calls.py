@@ -24,6 +24,7 @@ from slmmodel.errors import (
     left_out,
     suggestion,
     unwritten,
+    with_import,
 )
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
@@ -786,5 +787,5 @@ class NamesConstructors(type):
         def __getattr__(cls, name: str) -> object:
             fact = f"type object {cls.__name__!r} has no attribute {name!r}"
             if not name.startswith("_"):
-                fact += f"\n  fix:   {CALLS_ELSEWHERE.get(name, OPENED).replace('{name}', name)}"
+                fact += f"\n  fix:   {with_import(CALLS_ELSEWHERE.get(name, OPENED).replace('{name}', name))}"
             raise AttributeError(fact, name=name, obj=cls)

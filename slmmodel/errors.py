@@ -98,6 +98,18 @@ class SlmmodelError(Exception):
         *,
         where: str | None = None,
         limit: str | None = None,
+_OF_PACKAGE = re.compile(r"(?:\w+ = |help\(|\[)?slm(?:model|tok)\.\w")
+"""The beginning of Python that names one of the packages."""
+
+
+def with_import(fix: str) -> str:
+    """A fix in Python that names the packages, with their import: the caller may have imported `app` alone."""
+    if not _OF_PACKAGE.match(fix):
+        return fix
+    named = dict.fromkeys(re.findall(r"\b(slmmodel|slmtok)\.", fix))
+    return f"import {', '.join(named)}; {fix}"
+
+
         fix: Fix | None = None,
         **fields: object,
     ) -> None:
@@ -188,7 +200,9 @@ class SlmmodelError(Exception):
     def render(self, naming: Naming = python_naming) -> str:
         """The message, its arguments written by `naming`."""
         where, limit = (part and _shortened(part, _MAX_PART_CHARS) for part in (self.where, self.limit))
-        parts = (("where: ", where), ("limit: ", limit), ("fix:   ", self._fix_as(naming)))
+        fix = self._fix_as(naming)
+        fix = with_import(fix) if fix and naming is python_naming else fix
+        parts = (("where: ", where), ("limit: ", limit), ("fix:   ", fix))
         if "\nOriginal Traceback" in self.fact:
             # Of a worker of torch's DataLoader, whose message is this error with its traceback.
             return self.fact

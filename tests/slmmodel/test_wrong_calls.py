@@ -221,7 +221,8 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
         slmmodel.from_pretrained  # noqa: B018
     for kind in (slmmodel.Run, app.TextRun):
         with pytest.raises(
-            AttributeError, match=r"has no attribute 'from_pretrained'\n  fix:   slmmodel.load\('run'\)"
+            AttributeError,
+            match=r"has no attribute 'from_pretrained'\n  fix:   import slmmodel; slmmodel.load\('run'\)",
         ):
             cast("Any", kind).from_pretrained("run")
         assert not hasattr(kind, "_repr_svg_")
@@ -370,6 +371,10 @@ def test_several_texts_are_one_call_each(inside: Path, call: str) -> None:
 @pytest.mark.parametrize("wanted", ["max_new_tokens=5", "max_new_tokens=5, beam=2", "max_new_tokens=30", ""])
 def test_the_end_of_a_long_prompt_leaves_room(inside: Path, wanted: str) -> None:
     options = eval(f"dict({wanted})")
+        # The caller may have imported `app` alone.
+        with pytest.raises(WrongType) as caught:
+            getattr(run, call)(["the fox", "a tree"])
+        exec(str(caught.value).partition("fix:   ")[2], {})
     run, story = slmmodel.load("run"), app.load("run")
     ids = slmtok.load("data").encode_list(TEXT)
     for generate, prompt, name in ((run.generate, ids, "ids"), (story.generate, TEXT, "prompt")):
