@@ -16,7 +16,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from slmmodel.foreign_names import FOREIGN_VALUES, PRECISION_SWITCHES, UNITS, VOCAB_SIZES, own_setting, switched_on
+from slmmodel.foreign_names import (
+    FOREIGN_VALUES,
+    OF_PASSES,
+    PASSES,
+    PRECISION_SWITCHES,
+    UNITS,
+    VOCAB_SIZES,
+    own_setting,
+    switched_on,
+)
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -89,15 +98,6 @@ def left_out(names: Iterable[str]) -> str:
     return f"  # without {listed}" if listed else ""
 
 
-class SlmmodelError(Exception):
-    """Base of all errors of this package; `fields` holds the values in its text."""
-
-    def __init__(
-        self,
-        fact: str = "",
-        *,
-        where: str | None = None,
-        limit: str | None = None,
 _OF_PACKAGE = re.compile(r"(?:\w+ = |help\(|\[)?slm(?:model|tok)\.\w")
 """The beginning of Python that names one of the packages."""
 
@@ -110,6 +110,15 @@ def with_import(fix: str) -> str:
     return f"import {', '.join(named)}; {fix}"
 
 
+class SlmmodelError(Exception):
+    """Base of all errors of this package; `fields` holds the values in its text."""
+
+    def __init__(
+        self,
+        fact: str = "",
+        *,
+        where: str | None = None,
+        limit: str | None = None,
         fix: Fix | None = None,
         **fields: object,
     ) -> None:
@@ -395,7 +404,8 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     fix: Fix = f"write {near}{UNITS.get(near, '')}" if near else "use one of them"
     if not near and any("." in each for each in known):
         # A switch of precision that is on has a setting, and one that is off has no effect.
-        fix = "remove it" if last in PRECISION_SWITCHES else _LIST_SETTINGS
+        of_passes = OF_PASSES if last.replace("-", "_") in PASSES else _LIST_SETTINGS
+        fix = "remove it" if last in PRECISION_SWITCHES else of_passes
     if whole := next((other for other in known if "." in other and name.endswith(f".{other}")), None):
         # A whole name inside a section, which is its first part once more.
         near, section = whole, name.removesuffix(f".{whole}")

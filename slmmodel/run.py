@@ -157,6 +157,7 @@ _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(
         ("plot", "history", "losses", "metrics", "log_history"), "slm plot {shell} -o curves.svg in a shell"
     ),
+    **dict.fromkeys(("summary", "describe", "info"), "slm info {shell} in a shell prints it"),
     **dict.fromkeys(("fit", "resume", "finetune"), "slm resume {shell} in a shell, with another budget also -o NEW"),
     **dict.fromkeys(
         ("loss", "val_loss", "bpb", "val_bpb", "bits_per_byte"),

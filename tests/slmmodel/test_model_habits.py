@@ -332,6 +332,7 @@ MISSING: list[Any] = [
         (slmmodel.load, "encode", "import slmmodel; slmmodel.app.load('run').tokenizer.encode"),
         (app.load, "encode", "import slmmodel; slmmodel.app.load('run').tokenizer.encode"),
         (app.load, "sample", "write .generate in place of .sample"),
+        (app.load, "summary", "slm info run in a shell"),
     ],
 )
 def test_an_attribute_of_other_models_names_what_stands_for_it(load: Any, name: str, fix: str, inside: Path) -> None:

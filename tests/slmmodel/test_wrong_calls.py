@@ -153,6 +153,12 @@ BATCH_OF_32 = "settings={'model': {'seq_len': 32}, 'run.batch_tokens': 256}"
             {"batch_size": 8, "block_size": 64, "learning_rate": 0.1},
             "settings={'run.batch_tokens': 512, 'model.seq_len': 64, 'optim.lr': 0.1}",
         ),
+        ({"gradient_clip_val": 0.5}, "settings={'optim.grad_clip': 0.5}"),
+        ({"colour": 1}, "help(slmmodel.train)"),
+        (
+            {"validation_split": 0.1},
+            "leave it out: packed data have a split val; slmtok.pack(corpus, tok, folder, val='tail:10%') makes it",
+        ),
         ({"batch_size": "auto"}, "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     ],
 )
@@ -365,16 +371,16 @@ def test_several_texts_are_one_call_each(inside: Path, call: str) -> None:
         loop = f"[opened_run.{call}(text) for text in ['the fox', 'a tree']]"
         assert fix == f"opened_run = slmmodel.app.load('run'); {loop}"
         assert len(_last(fix)) == 2
+        # The caller may have imported `app` alone.
+        with pytest.raises(WrongType) as caught:
+            getattr(run, call)(["the fox", "a tree"])
+        exec(str(caught.value).partition("fix:   ")[2], {})
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("wanted", ["max_new_tokens=5", "max_new_tokens=5, beam=2", "max_new_tokens=30", ""])
 def test_the_end_of_a_long_prompt_leaves_room(inside: Path, wanted: str) -> None:
     options = eval(f"dict({wanted})")
-        # The caller may have imported `app` alone.
-        with pytest.raises(WrongType) as caught:
-            getattr(run, call)(["the fox", "a tree"])
-        exec(str(caught.value).partition("fix:   ")[2], {})
     run, story = slmmodel.load("run"), app.load("run")
     ids = slmtok.load("data").encode_list(TEXT)
     for generate, prompt, name in ((run.generate, ids, "ids"), (story.generate, TEXT, "prompt")):
