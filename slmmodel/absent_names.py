@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NoReturn, TypeVar
 
+from slmmodel.errors import with_import
+
 Class = TypeVar("Class", bound=type)
 
 _SAVING = ("save", "save_pretrained", "save_to_disk", "push_to_hub", "to_disk")
@@ -115,7 +117,7 @@ class AbsentName:
 
     def __get__(self, owner: object | None, kind: type) -> NoReturn:
         what = f"type object {kind.__name__!r}" if owner is None else f"{kind.__name__!r} object"
-        fact = f"{what} has no attribute {self._name!r}\n  fix:   {self._fix}"
+        fact = f"{what} has no attribute {self._name!r}\n  fix:   {with_import(self._fix)}"
         raise AttributeError(fact, name=self._name, obj=kind if owner is None else owner)
 
 

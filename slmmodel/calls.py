@@ -24,6 +24,7 @@ from slmmodel.errors import (
     left_out,
     suggestion,
     unwritten,
+    with_import,
 )
 from slmmodel.foreign_decoding import as_own_decoding
 from slmmodel.foreign_names import (
@@ -32,7 +33,10 @@ from slmmodel.foreign_names import (
     CALLS_ELSEWHERE,
     DEFAULT_SEQ_LEN,
     FOREIGN_VALUES,
+    HELD_OUT_SHARES,
+    OF_PASSES,
     OPENED,
+    PASSES,
     READ_OPTIONS,
     SEQUENCES,
     UNITS,
@@ -65,6 +69,7 @@ FOREIGN_OPTIONS = {
     **dict.fromkeys(("callback", "callbacks", "on_step", "on_log", "progress", "report"), ("report", "report=%s")),
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     **dict.fromkeys(("block_size", "max_seq_len", "context_length", "sequence_length"), ("seq_len", "seq_len=%r")),
+    **dict.fromkeys(PASSES, ("budget", f"leave it out: {OF_PASSES}, as in settings={{'run.batch_tokens': N}}")),
     **dict.fromkeys(_CONFIG_FILES, ("settings", f"import yaml, then {OF_FILE}")),
     **dict.fromkeys(("dataset", "corpus", "train", "train_data", "train_dataset"), ("data", "data=%r")),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
@@ -694,6 +699,9 @@ def _of_one_call(call: str, option: str, value: object, text: str, *, is_of_app:
     """What stands for an option with a value, written as `text`, in a single call; None for others."""
     if call == "train" and option in _CONTINUING:
         return _continued(value)
+    if call == "train" and option in HELD_OUT_SHARES:
+        rule = f"tail:{100 * value:g}%" if isinstance(value, float) and 0 < value < 1 else "tail:10%"
+        return f"leave it out: packed data have a split val; slmtok.pack(corpus, tok, folder, val={rule!r}) makes it"
     if call == "evaluate" and option in ("text", "texts"):
         score = f"run.score({text})" if option == "text" else f"[run.score(text) for text in {text}]"
         return f"{score}, of a run that slmmodel.app.load gave; data='FILE' for the texts of a file"
@@ -786,5 +794,5 @@ class NamesConstructors(type):
         def __getattr__(cls, name: str) -> object:
             fact = f"type object {cls.__name__!r} has no attribute {name!r}"
             if not name.startswith("_"):
-                fact += f"\n  fix:   {CALLS_ELSEWHERE.get(name, OPENED).replace('{name}', name)}"
+                fact += f"\n  fix:   {with_import(CALLS_ELSEWHERE.get(name, OPENED).replace('{name}', name))}"
             raise AttributeError(fact, name=name, obj=cls)

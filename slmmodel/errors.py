@@ -16,7 +16,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from slmmodel.foreign_names import FOREIGN_VALUES, PRECISION_SWITCHES, UNITS, VOCAB_SIZES, own_setting, switched_on
+from slmmodel.foreign_names import (
+    FOREIGN_VALUES,
+    OF_PASSES,
+    PASSES,
+    PRECISION_SWITCHES,
+    UNITS,
+    VOCAB_SIZES,
+    own_setting,
+    switched_on,
+)
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -87,6 +96,18 @@ def left_out(names: Iterable[str]) -> str:
     """The end of a fix whose call leaves these arguments out: a comment, with which the line can be pasted."""
     listed = ", ".join(names)
     return f"  # without {listed}" if listed else ""
+
+
+_OF_PACKAGE = re.compile(r"(?:\w+ = |help\(|\[)?slm(?:model|tok)\.\w")
+"""The beginning of Python that names one of the packages."""
+
+
+def with_import(fix: str) -> str:
+    """A fix in Python that names the packages, with their import: the caller may have imported `app` alone."""
+    if not _OF_PACKAGE.match(fix):
+        return fix
+    named = dict.fromkeys(re.findall(r"\b(slmmodel|slmtok)\.", fix))
+    return f"import {', '.join(named)}; {fix}"
 
 
 class SlmmodelError(Exception):
@@ -188,7 +209,9 @@ class SlmmodelError(Exception):
     def render(self, naming: Naming = python_naming) -> str:
         """The message, its arguments written by `naming`."""
         where, limit = (part and _shortened(part, _MAX_PART_CHARS) for part in (self.where, self.limit))
-        parts = (("where: ", where), ("limit: ", limit), ("fix:   ", self._fix_as(naming)))
+        fix = self._fix_as(naming)
+        fix = with_import(fix) if fix and naming is python_naming else fix
+        parts = (("where: ", where), ("limit: ", limit), ("fix:   ", fix))
         if "\nOriginal Traceback" in self.fact:
             # Of a worker of torch's DataLoader, whose message is this error with its traceback.
             return self.fact
@@ -381,7 +404,8 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     fix: Fix = f"write {near}{UNITS.get(near, '')}" if near else "use one of them"
     if not near and any("." in each for each in known):
         # A switch of precision that is on has a setting, and one that is off has no effect.
-        fix = "remove it" if last in PRECISION_SWITCHES else _LIST_SETTINGS
+        of_passes = OF_PASSES if last.replace("-", "_") in PASSES else _LIST_SETTINGS
+        fix = "remove it" if last in PRECISION_SWITCHES else of_passes
     if whole := next((other for other in known if "." in other and name.endswith(f".{other}")), None):
         # A whole name inside a section, which is its first part once more.
         near, section = whole, name.removesuffix(f".{whole}")

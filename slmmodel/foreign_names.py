@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 BATCH_TOKENS, BATCH_UNIT = "run.batch_tokens", ", which is in ids: sequences times ids of a sequence"
+PASSES = ("gradient_accumulation_steps", "grad_accum_steps", "accumulate_grad_batches")
+"""What other trainers call the number of passes of a step."""
+OF_PASSES = (
+    "run.batch_tokens is the ids of a whole step, run.micro_batch the sequences of a pass: both decide the passes"
+)
+HELD_OUT_SHARES = (
+    *("test_size", "val_ratio", "val_frac", "val_fraction", "val_split", "val_size", "valid_size"),
+    *("validation", "validation_split", "validation_size", "validation_fraction", "eval_ratio", "test_split"),
+)
+"""What other libraries call the share of documents that are held out, which packing decides here."""
 BETAS, DEFAULT_BETAS = "optim.betas", (0.9, 0.95)
 BETA_NAMES = (("beta1", "adam_beta1"), ("beta2", "adam_beta2"))
 """What other trainers call either number of `optim.betas`."""
@@ -31,7 +41,7 @@ FOREIGN_SETTINGS = {
     **dict.fromkeys(("learning_rate", "peak_lr", "matrix_lr"), "optim.lr"),
     **dict.fromkeys((*BETA_NAMES[0], *BETA_NAMES[1]), BETAS),
     **dict.fromkeys(("adam_epsilon", "epsilon"), "optim.eps"),
-    **dict.fromkeys(("max_grad_norm", "gradient_clipping", "clip_grad"), "optim.grad_clip"),
+    **dict.fromkeys(("max_grad_norm", "gradient_clipping", "clip_grad", "gradient_clip_val"), "optim.grad_clip"),
     **dict.fromkeys(("optimizer", "optim", "optimizer_type"), "optim.name"),
     **dict.fromkeys(("lr_scheduler", "lr_scheduler_type", "scheduler", "lr_decay_style"), "optim.schedule.kind"),
     **dict.fromkeys(("warmup_iters", "warmup_steps", "warmup_ratio", "num_warmup_steps"), "optim.schedule.warmup"),
@@ -66,13 +76,13 @@ FOREIGN_SETTINGS = {
     **dict.fromkeys(("dtype", "torch_dtype", "mixed_precision", "precision"), "run.precision"),
     **dict.fromkeys(("eval_interval", "eval_steps", "val_interval"), "run.eval_every"),
     **dict.fromkeys(("save_interval", "save_steps", "ckpt_interval", "checkpoint_every"), "run.save_every"),
-    **dict.fromkeys(("log_interval", "logging_steps"), "run.log_every"),
+    **dict.fromkeys(("log_interval", "logging_steps", "log_every_n_steps"), "run.log_every"),
     **dict.fromkeys(("save_total_limit",), "run.keep"),
     **dict.fromkeys(("early_stopping", "early_stopping_patience"), "run.patience"),
     **dict.fromkeys(("wandb", "wandb_log", "report_to", "logger"), "run.track"),
     **dict.fromkeys(("torch_compile", "compile_model"), "run.compile"),
     **dict.fromkeys(("max_iters", "iters", "max_steps", "num_iterations", "train_steps"), "run.budget.steps"),
-    **dict.fromkeys(("epochs", "num_epochs", "num_train_epochs"), "run.budget.epochs"),
+    **dict.fromkeys(("epochs", "num_epochs", "num_train_epochs", "max_epochs"), "run.budget.epochs"),
     **dict.fromkeys(
         ("dataset", "data_path", "train_data", "train_file", "train_files", *FOREIGN_MIXTURES), "data.train"
     ),

@@ -74,6 +74,7 @@ from slmmodel.errors import (
     OptionError,
     SlmmodelError,
     WrongType,
+    with_import,
 )
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
@@ -156,6 +157,7 @@ _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(
         ("plot", "history", "losses", "metrics", "log_history"), "slm plot {shell} -o curves.svg in a shell"
     ),
+    **dict.fromkeys(("summary", "describe", "info"), "slm info {shell} in a shell prints it"),
     **dict.fromkeys(("fit", "resume", "finetune"), "slm resume {shell} in a shell, with another budget also -o NEW"),
     **dict.fromkeys(
         ("loss", "val_loss", "bpb", "val_bpb", "bits_per_byte"),
@@ -193,14 +195,14 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
             place, limit = f"{own}.model", f"is not a module; its module is {own}.model"
     if place:
         fix = f"{place}.{name}" if limit.startswith("has") or run is None else _of_module(name, place, run, owner)
-        fact += f"\n  limit: a {type(owner).__name__} {limit}\n  fix:   {fix}"
+        fact += f"\n  limit: a {type(owner).__name__} {limit}\n  fix:   {with_import(fix)}"
     elif run is not None and name in _ATTRIBUTES_ELSEWHERE:
         path = os.fspath(run.path)
         text = f"slmmodel.app.load({path!r})"
         scored = "ids), the negative log-probability of each id" if run is owner else "text), in bits per byte"
         form = _ATTRIBUTES_ELSEWHERE[name]
         fix = form.format(shell=shlex.quote(path), path=path, text=text, name=name, scored=scored, own=own)
-        fact += f"\n  fix:   {fix}"
+        fact += f"\n  fix:   {with_import(fix)}"
     return AttributeError(fact, name=name, obj=owner)
 
 

@@ -60,7 +60,7 @@ from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmmodel.run_entries import EVALUATIONS
-from slmtok.cli.arguments import is_text_file, without_options
+from slmtok.cli.arguments import is_text_file, value_after, without_options
 from slmtok.cli.errors import EXTRA, RUN_IS
 from slmtok.cli.files import JSON, SAFETENSORS, names_tokenizer
 from slmtok.cli.loss_files import lacking_losses
@@ -116,7 +116,14 @@ def _run_named(value: str | None, arguments: Sequence[str]) -> str:
     return f"an argument for the run: slm eval {run}" + f"; for tasks {_TASKS}" * has_tasks
 
 
-_TASKS = "slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text"
+_TASKS = "slm eval RUN --on TEXT for text of yours, slm pairs RUN FILE for sentence pairs, slm passkey or slm probe"
+
+
+def _most_documents(value: str | None, arguments: Sequence[str]) -> str:
+    """`--max-docs`, which limits text; without one, the validation documents of the run are scored whole."""
+    text, limit = value_after(("--on",), arguments), f"--max-docs {value or 'N'}"
+    whole = f"leave it out: validation documents are scored whole; --on TEXT {limit} limits text"
+    return limit if text and is_text(text) else whole
 
 
 _HABITS = {
@@ -127,9 +134,9 @@ _HABITS = {
     **dict.fromkeys(("--model", "--run", "--model-args"), _run_named),
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "N")),
     **dict.fromkeys(("--by", "--per-domain", "--by-domain"), instead("--breakdown, which also reports bits by domain")),
-    "--tasks": instead(_TASKS),
-    "--output": instead("--certificate {}", "FILE"),
-    "-o": instead("--certificate {}", "FILE"),
+    **dict.fromkeys(("--limit", "--max-samples", "--num-samples"), _most_documents),
+    **dict.fromkeys(("--tasks", "--task"), instead(_TASKS)),
+    **dict.fromkeys(("--output", "-o"), instead("--certificate {}", "FILE")),
 }
 """Options of other programs that evaluate, each with what stands for it here."""
 

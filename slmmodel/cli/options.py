@@ -226,7 +226,7 @@ def to_stdout(command: str, example: str) -> Habit:
     return instead_of
 
 
-CHECKPOINT_FLAGS = ("--checkpoint", "--ckpt", "--step")
+CHECKPOINT_FLAGS = ("--checkpoint", "--ckpt", "--ckpt-path", "--checkpoint-path", "--step")
 """What names a checkpoint elsewhere; and ours, where its value is missing."""
 
 

@@ -370,7 +370,9 @@ def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:
     """The arguments without these options and their values."""
     kept: list[str] = []
     for before, word in pairwise(["", *arguments]):
-        is_left_out = word.partition("=")[0] in flags or (before in flags and not word.startswith("-"))
+        # Of other tools, some write `--ckpt_path`.
+        name, previous = (each.partition("=")[0].replace("_", "-") for each in (word, before))
+        is_left_out = name in flags or (previous in flags and "=" not in before and not word.startswith("-"))
         is_left_out |= not word.startswith("--") and word[:2] in flags
         kept += [] if is_left_out else [word]
     return kept

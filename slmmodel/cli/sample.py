@@ -420,7 +420,10 @@ _LOGPROBS_HABITS = {
     EXTRA: one_text("logprobs"),
     **run_as_argument("logprobs"),
     **_PROMPT_HABITS,
-    **dict.fromkeys(("--n", "-n", "--k", "--top-k", "--top-logprobs", "--logprobs"), instead("--top {}", "10")),
+    **dict.fromkeys(
+        (*("--n", "-n", "--k", "--top-k", "--logprobs"), *("--top-logprobs", "--n-probs", "--top-n-tokens")),
+        instead("--top {}", "10"),
+    ),
     **dict.fromkeys(("--ppl", "--perplexity"), _scored),
 }
 

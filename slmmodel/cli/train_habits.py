@@ -45,6 +45,7 @@ from slmmodel.foreign_names import (
     DEFAULT_SEQ_LEN,
     FOREIGN_SETTINGS,
     FOREIGN_VALUES,
+    PASSES,
     SWITCHED_OFF,
     VOCAB_SIZES,
     both_betas,
@@ -69,7 +70,7 @@ _LENGTHS = (
     "--seq-len",
 )
 """What other trainers call `model.seq_len`."""
-_ACCUMULATION = ("--gradient-accumulation-steps", "--grad-accum-steps")
+_ACCUMULATION = tuple(f"--{name.replace('_', '-')}" for name in PASSES)
 _RATES = ("--lr", "--learning-rate")
 _BETAS = tuple(tuple(f"--{name.replace('_', '-')}" for name in names) for names in BETA_NAMES)
 _BATCH = ("--batch-size", "--batch", "--per-device-train-batch-size")
@@ -537,7 +538,7 @@ _HABITS = {
     **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
     **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
     "--gpu": instead("--device cuda"),
-    **dict.fromkeys(("--resume", "--resume-from-checkpoint", "--resume-from", "--continue"), _continued),
+    **dict.fromkeys(("--resume", "--resume-from-checkpoint", "--resume-from", "--continue", "--ckpt-path"), _continued),
     **dict.fromkeys(
         (
             *("--init-from", "--init-weights", "--pretrained", "--from-pretrained", "--model-name-or-path"),

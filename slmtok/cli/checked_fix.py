@@ -93,12 +93,6 @@ def _check_line(error: Any, line: str, program: Program, given: Sequence[str], *
     if near := next(_near_lines(given, program), None) or _as_argument(given, program, is_only=not _says_little(line)):
         error.fix = shlex.join([program.name, *near])
         return
-    if line == f"{program.name} {given[0]} --help" and (
-        known := _without_unknown(error.fields.get("option"), given, program)
-    ):
-        error.fix = shlex.join([program.name, *known])
-        error.limit = f"{program.name} {known[0]} has no such option: {line} lists its options"
-        return
     if sound := _without_blamed(error, given, program):
         error.fix = shlex.join([program.name, *sound])
         return
@@ -168,42 +162,6 @@ def _absent_both(given: Sequence[str], program: Program) -> str | None:
     if len(words) < 2 or any(map(os.path.exists, words)):
         return None
     return f"name one that exists: there is no file or folder {', and none '.join(map(repr, words))}"
-
-
-def _without_unknown(option: object, given: Sequence[str], program: Program) -> list[str] | None:
-    """The sound command line without an option that the command does not have, and without others of that kind.
-
-    None where the word behind it may be its value or an argument, and where that may name the file that is written.
-    """
-    at = next((at for at, word in enumerate(given) if word.partition("=")[0] == option), None)
-    if at is None or _command(given, program) is None:
-        return None
-    value = given[at].partition("=")[2] or "".join(given[at + 1 : at + 2])
-    ends = (at + 1,) if "=" in given[at] or value.startswith("-") else (at + 1, at + 2)
-    lines = [[*given[:at], *given[end:]] for end in ends if end <= len(given)]
-    sound = [line for line in lines if fault_of(line, given, program) is None]
-    if len(sound) == 1:
-        is_input = value not in sound[0] and os.path.exists(value)  # noqa: PTH110
-        writes_unnamed = _FILE_NAME.fullmatch(value) is not None and not _names_output(program.parse(sound[0]))
-        return None if is_input or writes_unnamed else sound[0]
-    others = [] if sound else [(line, program.refusal(line)) for line in lines]
-    found = [
-        rest
-        for line, error in others
-        if str(getattr(error, "fix", "")) == f"{program.name} {line[0]} --help"
-        and (rest := _without_unknown(getattr(error, "fields", {}).get("option"), line, program))
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-_FILE_NAME = re.compile(r".*(?:/|\.[A-Za-z]\w*)[^/]*")
-"""A value that may name a file to write."""
-
-
-def _names_output(context: click.Context) -> bool:
-    """Whether a word names the file that a command line writes, or it writes none."""
-    is_default = context.get_parameter_source("output") is click.core.ParameterSource.DEFAULT
-    return not is_default or context.params["output"] in (None, "-")
 
 
 def _as_argument(given: Sequence[str], program: Program, *, is_only: bool = False) -> list[str] | None:

@@ -328,10 +328,11 @@ MISSING: list[Any] = [
     [
         (slmmodel.load, "save", "slm export run -o NEW in a shell, for Hugging Face; the folder 'run' itself is the"),
         (app.load, "save_pretrained", "slm export run -o NEW in a shell"),
-        (slmmodel.load, "tokenizer", "slmmodel.app.load('run').tokenizer"),
-        (slmmodel.load, "encode", "slmmodel.app.load('run').tokenizer.encode"),
-        (app.load, "encode", "slmmodel.app.load('run').tokenizer.encode"),
+        (slmmodel.load, "tokenizer", "import slmmodel; slmmodel.app.load('run').tokenizer"),
+        (slmmodel.load, "encode", "import slmmodel; slmmodel.app.load('run').tokenizer.encode"),
+        (app.load, "encode", "import slmmodel; slmmodel.app.load('run').tokenizer.encode"),
         (app.load, "sample", "write .generate in place of .sample"),
+        (app.load, "summary", "slm info run in a shell"),
     ],
 )
 def test_an_attribute_of_other_models_names_what_stands_for_it(load: Any, name: str, fix: str, inside: Path) -> None:
@@ -685,7 +686,7 @@ def test_generate_takes_a_model_and_rows(inside: Path) -> None:
         with pytest.raises(WrongType, match="prompts is one row of ids") as caught:
             generate(run.model, prompts, max_new_tokens=2)  # type: ignore[arg-type]
         assert len(generate(run.model, eval(str(caught.value.fix)), max_new_tokens=2)[0].ids) == 2
-    with pytest.raises(WrongType, match=r"fix:   slmmodel\.load"):
+    with pytest.raises(WrongType, match=r"fix:   import slmmodel; slmmodel\.load"):
         generate(run, [[1]])  # type: ignore[arg-type]
     with pytest.raises(WrongType, match="prompts are rows of ids, not a str"):
         generate(run.model, "once")  # type: ignore[arg-type]

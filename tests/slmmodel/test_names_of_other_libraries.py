@@ -189,7 +189,7 @@ def owners() -> dict[str, Any]:
         ("batch", "labels", "batch.targets"),
         ("batch", "cpu", "batch.to(torch.device('cpu'))"),
         ("sample", "token_ids", "sample.ids"),
-        ("folder", "generate", "slmmodel.load(folder.path)"),
+        ("folder", "generate", "import slmmodel; slmmodel.load(folder.path)"),
         ("checkpoints", "latest", "checkpoints.newest()"),
         ("checkpoints", "steps", "checkpoints.list()"),
         ("checkpoints", "state_dict", ""),

@@ -13,8 +13,9 @@ import slmtok
 from slmmodel import app
 from slmmodel.data import ShardDataset
 from slmmodel.errors import MissingInput, SlmmodelError, WrongType
-from slmmodel.foreign_names import READ_OPTIONS
+from slmmodel.foreign_names import HELD_OUT_SHARES, READ_OPTIONS
 from slmtok.errors import MalformedRecord, SlmtokError
+from slmtok.foreign_options import VALIDATION_SHARES
 from slmtok.options import ReadOptions, option_specs
 
 pytest.importorskip("torch")
@@ -65,6 +66,7 @@ def test_a_tokenizer_in_the_place_of_a_run(inside: Path, load: Callable[[str], A
 
 def test_the_options_of_reading_are_those_of_slmtok() -> None:
     assert {*READ_OPTIONS} == {name for name, _, _ in option_specs(ReadOptions)} - {"seed"}
+    assert HELD_OUT_SHARES == VALIDATION_SHARES
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,8 @@ def test_a_mixture_is_scored_where_text_is(place: Path, tmp_path: Path) -> None:
     (tmp_path / "mix.yaml").write_text(json.dumps(settings))
     assert main(["train", "--config", str(tmp_path / "mix.yaml"), "-o", str(tmp_path / "run"), "--quiet"]) == 0
     with pytest.raises(
-        MissingInput, match=r"fix:   slmmodel\.app\.load\(.*\)\.evaluate\(\), which opens them, or slmmodel\.load"
+        MissingInput,
+        match=r"fix:   import slmmodel; slmmodel\.app\.load\(.*\)\.evaluate\(\), which opens them, or slmmodel\.load",
     ):
         slmmodel.load(tmp_path / "run").evaluate()
     assert app.load(tmp_path / "run").evaluate().n_docs > 0

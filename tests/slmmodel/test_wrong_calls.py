@@ -153,6 +153,12 @@ BATCH_OF_32 = "settings={'model': {'seq_len': 32}, 'run.batch_tokens': 256}"
             {"batch_size": 8, "block_size": 64, "learning_rate": 0.1},
             "settings={'run.batch_tokens': 512, 'model.seq_len': 64, 'optim.lr': 0.1}",
         ),
+        ({"gradient_clip_val": 0.5}, "settings={'optim.grad_clip': 0.5}"),
+        ({"colour": 1}, "help(slmmodel.train)"),
+        (
+            {"validation_split": 0.1},
+            "leave it out: packed data have a split val; slmtok.pack(corpus, tok, folder, val='tail:10%') makes it",
+        ),
         ({"batch_size": "auto"}, "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     ],
 )
@@ -221,7 +227,8 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
         slmmodel.from_pretrained  # noqa: B018
     for kind in (slmmodel.Run, app.TextRun):
         with pytest.raises(
-            AttributeError, match=r"has no attribute 'from_pretrained'\n  fix:   slmmodel.load\('run'\)"
+            AttributeError,
+            match=r"has no attribute 'from_pretrained'\n  fix:   import slmmodel; slmmodel.load\('run'\)",
         ):
             cast("Any", kind).from_pretrained("run")
         assert not hasattr(kind, "_repr_svg_")
@@ -364,6 +371,10 @@ def test_several_texts_are_one_call_each(inside: Path, call: str) -> None:
         loop = f"[opened_run.{call}(text) for text in ['the fox', 'a tree']]"
         assert fix == f"opened_run = slmmodel.app.load('run'); {loop}"
         assert len(_last(fix)) == 2
+        # The caller may have imported `app` alone.
+        with pytest.raises(WrongType) as caught:
+            getattr(run, call)(["the fox", "a tree"])
+        exec(str(caught.value).partition("fix:   ")[2], {})
 
 
 @pytest.mark.filterwarnings("error")

@@ -203,6 +203,8 @@ def test_the_command_line_of_nanogpt(slm, here):
         ("eval run --step best", "--step 2"),
         ("resume run --step", "slm resume run --step 2 -o run-2 --budget steps=4"),
         (f"resume run --checkpoint {AT_1}", "slm resume run --step 1 -o run-2"),
+        (f"resume run --ckpt_path {AT_1}", "slm resume run --step 1 -o run-2"),
+        ("resume run --ckpt_path last", "slm resume run --step 2 -o run-2 --budget steps=4"),
         ("eval --step best", "--step N, a step that RUN/checkpoints has"),
         ("train data -o new --report-to none", "leave it out: run.track is empty by default"),
         (

@@ -346,6 +346,8 @@ def test_the_fix_of_an_empty_budget_is_a_budget(given, meant):
 OF_OTHER_TRAINERS = {
     "--n_layer 4": "--set model.n_layers=4",
     "--weight_decay 0.1": "--set optim.weight_decay=0.1",
+    "--gradient-clip-val 0.5": "--set optim.grad_clip=0.5\n",
+    "--accumulate-grad-batches 2": "--set run.batch_tokens=N: the ids of a step",
     "--warmup_steps 100": "--set optim.schedule.warmup=100",
     "--dtype bfloat16": "--set run.precision=bf16",
     "--bf16": "--precision bf16",
@@ -368,6 +370,7 @@ WRONG_SETTINGS = {
     "optim.learning_rate=1": "--set optim.lr=1\n",
     "model.lr=1": "--set optim.lr=1\n",
     "model.name=mpt_causal_lm": "write model.arch\n",
+    "run.accumulate_grad_batches=2": "run.batch_tokens is the ids of a whole step, run.micro_batch the sequences of",
     "run.name=first": "list all settings with their meanings: slm config\n",
     "optimizer.name=adamw": "--set optim.name=adamw\n",
     "model.n_embd=32": "--set model.d_model=32\n",
@@ -503,7 +506,9 @@ def test_a_time_without_a_unit_is_said_in_seconds(slm, here, budget):
 
 def test_tasks_of_another_evaluation_have_their_commands(slm, here):
     line = ["eval", "--model", "hf", "--model_args", "pretrained=run", "--tasks", "hellaswag"]
-    assert "slm eval run; for tasks slm pairs RUN FILE, slm passkey or slm probe" in slm(*line, code=2).err
+    assert (
+        "slm eval run; for tasks slm eval RUN --on TEXT for text of yours, slm pairs RUN FILE" in slm(*line, code=2).err
+    )
     assert "slm pairs" not in slm(*line[:-2], code=2).err
 
 
@@ -692,7 +697,15 @@ def test_a_split_of_packed_data_is_no_path(slm, here):
 EVALUATIONS = {
     "eval run data": (2, "slm eval run --on data\n"),
     "eval run --data data": (2, "use --on data\n"),
-    "eval run --tasks piqa": (2, "use slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text\n"),
+    "eval run --tasks piqa": (2, "use slm eval RUN --on TEXT for text of yours, slm pairs RUN FILE for sentence pairs"),
+    "eval run --limit 10": (
+        2,
+        "leave it out: validation documents are scored whole; --on TEXT --max-docs 10 limits text\n",
+    ),
+    "eval run --on text.txt --limit 10": (2, "use --max-docs 10\n"),
+    "eval run --on data --limit 10": (2, "leave it out: validation documents are scored whole; --on TEXT --max"),
+    "logprobs run once --n-probs 5": (2, "use --top 5\n"),
+    "logprobs run once --colour 5": (2, "slm logprobs --help\n"),
     "eval run --certificate x.json --losses x.json": (2, "another --certificate\n"),
     "eval run --losses run/eval/val.json --force": (2, "--losses run/eval/val.losses\n"),
     "sample run hi --min-new 9 --max-new 5": (2, "--max-new-tokens 9, or more\n"),

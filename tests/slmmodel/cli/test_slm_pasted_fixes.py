@@ -497,16 +497,16 @@ def test_rows_and_modules(here):
     ids = [[1, 30], [1, 31]]
     with pytest.raises(WrongType) as rows:
         run.score(ids)
-    opening, _, calls = str(rows.value.fix).partition("; ")
-    names: dict[str, Any] = {"slmmodel": slmmodel}
-    exec(opening, names)
-    assert len(eval(calls, names)) == 2
+    opening, _, scores = str(rows.value.fix).partition("; ")
+    exec(opening, names := {"slmmodel": slmmodel})
+    assert len(eval(scores, names)) == 2
     assert not run.model.training
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     for name, fix in {
         "eval": "leave it out: a loaded run is in evaluation mode",
         "train": "leave it out: a loaded run is in evaluation mode; slm resume run in a shell trains it further",
-        "to": f"slmmodel.load('run', device={'cuda' if torch.cuda.is_available() else 'cpu'!r}), or another device",
-        "cpu": "slmmodel.load('run', device='cpu')",
+        "to": f"import slmmodel; slmmodel.load('run', device={device!r}), or another device",
+        "cpu": "import slmmodel; slmmodel.load('run', device='cpu')",
         "parameters": "write .model.parameters in place of .parameters",
     }.items():
         with pytest.raises(AttributeError) as module:
@@ -520,7 +520,9 @@ def test_rows_and_modules(here):
     for each, load in ((run, slmmodel.load), (of_text, slmmodel.app.load)):
         with pytest.raises(AttributeError) as moved:
             each.cpu()
-        loaded = eval(str(moved.value).partition("fix:   ")[2], {"slmmodel": slmmodel})
+        opening, _, call = str(moved.value).partition("fix:   ")[2].partition("; ")
+        exec(opening, names := {})
+        loaded = eval(call, names)
         assert type(loaded) is type(load("run"))
     with pytest.raises(WrongType, match=r"  fix:   run\.generate\(prompt\), or run\.score\(text\)$"):
         of_text("the fox")

@@ -209,7 +209,10 @@ CASES = {
         2,
         "fix:   slm train data -o r --set optim.lr=1 --set model.n_layers=3\n",
     ),
-    "eval --model hf --model_args pretrained=run --tasks lambada": (2, "run: slm eval run; for tasks slm pairs"),
+    "eval --model hf --model_args pretrained=run --tasks lambada": (
+        2,
+        "run: slm eval run; for tasks slm eval RUN --on",
+    ),
     "eval --model hf --model_args dtype=fp32,pretrained=run": (2, "fix:   slm eval run\n"),
     "eval --model_args pretrained=run": (2, "use an argument for the run: slm eval run\n"),
     "train data -o r --seed -1": (2, "  limit: an integer >= 0\n"),
@@ -513,7 +516,9 @@ def test_calls_of_python_name_the_call_that_was_meant(made, monkeypatch):
     from slmmodel.errors import UnsupportedFormat, WrongType
 
     monkeypatch.chdir(made)
-    with pytest.raises(WrongType, match=r"fix:   slmmodel.app.train\('a.txt', tokenizer='tok.json'\)$"):
+    with pytest.raises(
+        WrongType, match=r"fix:   import slmmodel; slmmodel.app.train\('a.txt', tokenizer='tok.json'\)$"
+    ):
         slmmodel.train("a.txt", tokenizer="tok.json")
     assert callable(slmmodel.app.train)
     with pytest.raises(WrongType, match=r"fix:   run.model\(ids\)"):
