@@ -104,6 +104,11 @@ def test_a_clock_that_python_cannot_read_is_named():
     assert isinstance(error, Unreadable) and error.limit == "2262-04-11"
 
 
+def test_a_process_that_does_not_start_is_no_fault_of_stdout():
+    error = system_error(BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "slmtok")
+    assert error.fact == "the system starts no more processes" and "ulimit -u" in error.fix
+
+
 def test_the_folder_that_is_closed_is_named(tmp_path, monkeypatch):
     folder = tmp_path / "a b"
     folder.mkdir()
