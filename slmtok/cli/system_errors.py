@@ -79,9 +79,10 @@ def stdout_error(error: OSError, written: Sequence[str] = ()) -> SlmtokError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         fix = "free some space, or write to another disk"
         return DiskFull("no space left while writing to stdout", where=where, fix=fix)
+    is_too_large = error.errno == errno.EFBIG
     return Unreadable(
         f"cannot write to stdout: {error.strerror or error}",
         where=where,
-        fix="send stdout to a file or to another program, or to /dev/null",
+        fix=REMEDIES[errno.EFBIG] if is_too_large else "send stdout to a file or to another program, or to /dev/null",
         os_error=error.errno,
     )
