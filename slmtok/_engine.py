@@ -3,6 +3,7 @@
 import os
 
 from slmtok._native import (
+    MAX_REFUSALS,
     UNICODE_VERSION,
     VERSION,
     Counter,
@@ -28,6 +29,7 @@ from slmtok._native import (
 )
 
 __all__ = [
+    "MAX_REFUSALS",
     "UNICODE_VERSION",
     "VERSION",
     "Counter",

@@ -21,6 +21,7 @@ _Ids: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
 _Progress: TypeAlias = Callable[[str, int, int], object]
 
 __all__ = [
+    "MAX_REFUSALS",
     "UNICODE_VERSION",
     "VERSION",
     "Counter",
@@ -46,6 +47,7 @@ __all__ = [
     "write_counts",
 ]
 
+MAX_REFUSALS: int
 UNICODE_VERSION: str
 VERSION: str
 

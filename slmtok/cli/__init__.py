@@ -9,6 +9,7 @@ from slmtok import errors as slmtok_errors
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
 from slmtok.cli.library_memory import NUMPY, refuse_beyond_limits
+from slmtok.cli.library_threads import refuse_without_threads
 from slmtok.cli.ranks import check_is_alone
 
 COMMANDS: dict[str, Entry] = {
@@ -45,6 +46,7 @@ COMMANDS: dict[str, Entry] = {
 def prepare(command: str) -> None:
     """What every command of slmtok and slm needs: errors instead of the signals SIGBUS and SIGABRT, and of numpy."""
     if command != "completion":
+        refuse_without_threads()
         refuse_beyond_limits("numpy", NUMPY)
         # `slm` works on ids without the engine.
         with suppress(ImportError):

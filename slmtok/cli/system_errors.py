@@ -27,6 +27,11 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         fact = f"no more files can be opened: {error.strerror}"
         return Unreadable(fact, fix=REMEDIES[errno.EMFILE], os_error=error.errno)
+    # stdout is set to block, so that no write to it gives EAGAIN.
+    is_process = isinstance(error, OSError) and error.errno == errno.EAGAIN and error.filename is None
+    if is_process or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
+        fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or use fewer threads"
+        return Unreadable(f"the system starts no more {'processes' if is_process else 'threads'}", fix=fix)
     if isinstance(error, OSError) and error.filename is None:
         # Functions that read or write files add the file name; an error without one comes from stdout.
         return stdout_error(error, written)
@@ -53,9 +58,6 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
         # `time.time` of Python counts nanoseconds in 64 bits; modules of Python call it while they are imported.
         fact = "the clock of this machine is past the year 2262, which Python cannot read"
         return Unreadable(fact, where="the system clock", limit="2262-04-11", fix="set the clock, then run it again")
-    if isinstance(error, RuntimeError) and "start new thread" in str(error):
-        fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or use fewer threads"
-        return Unreadable("the system starts no more threads", fix=fix)
     return InternalError(
         f"unexpected {type(error).__name__}: {error}",
         limit=f"this is a fault of {package}, not of your input",
@@ -77,9 +79,10 @@ def stdout_error(error: OSError, written: Sequence[str] = ()) -> SlmtokError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         fix = "free some space, or write to another disk"
         return DiskFull("no space left while writing to stdout", where=where, fix=fix)
+    is_too_large = error.errno == errno.EFBIG
     return Unreadable(
         f"cannot write to stdout: {error.strerror or error}",
         where=where,
-        fix="send stdout to a file or to another program, or to /dev/null",
+        fix=REMEDIES[errno.EFBIG] if is_too_large else "send stdout to a file or to another program, or to /dev/null",
         os_error=error.errno,
     )

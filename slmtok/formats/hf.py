@@ -608,6 +608,8 @@ def open_tokenizer_json(path: Path) -> Encode:
     try:
         from_file = module("tokenizers").Tokenizer.from_file
         theirs = run_in_thread(lambda: from_file(str(path)))
+    except RuntimeError:  # of Python, as where the system starts no more threads
+        raise
     except Exception as error:  # of no class of its own
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CorruptFile(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
+from slmtok._engine import MAX_REFUSALS
 from slmtok.errors import CorpusTooSmall, Message, Setting
 from slmtok.indexing import explains_indexing
 from slmtok.schemes import Learned, internal_merges
@@ -58,7 +59,7 @@ class TrainReport:
     """Merges (or tokens, for schemes without merges)."""
     required: int
     refused: tuple[tuple[Token, str, int], ...]
-    """(token, option that refused it, count)."""
+    """(token, option that refused it, count), the 100,000 most frequent."""
     next_count: int
     last_count: int
     """How often the last merge's pair occurred when it was chosen."""
@@ -211,10 +212,13 @@ def _limits(
         is_near = options.n_vocab <= _MAX_GAIN * n_vocab
         found.append((Setting("min_count", options.min_count), "", lower if is_near else ()))
     refused = Counter(option for _, option, _ in learned.refused)
+    at_least = "at least " if len(learned.refused) >= MAX_REFUSALS else ""
     for name in ("max_token_bytes", "max_token_chars", "forbid_regex"):
         if refused[name]:
             remedy = () if name == "forbid_regex" else ("a larger ", Setting(name))
-            found.append((Setting(name, getattr(options, name)), f"refused {counted(refused[name], 'token')}", remedy))
+            found.append(
+                (Setting(name, getattr(options, name)), f"refused {at_least}{counted(refused[name], 'token')}", remedy)
+            )
     if totals.capped_documents:
         effect = f"truncated {counted(totals.capped_documents, 'document')}"
         found.append(

@@ -15,6 +15,7 @@ from slmtok import errors
 from slmtok._engine import Pattern, pattern_names
 from slmtok.formats.tiktoken import ENCODINGS
 from slmtok.patterns import TIKTOKEN_PATTERNS, parse_pattern
+from slmtok.training import report
 from slmtok.vocabulary import MAX_IDS
 
 
@@ -153,6 +154,12 @@ def test_the_limits_that_applied_are_named(options, limit, remedy) -> None:
     assert remedy in caught.value.fix
     named = {part.split("=")[0] for part in caught.value.limit.split(", ") if "=" in part}
     assert named <= {"min_count", *options}
+
+
+def test_a_list_of_refused_tokens_that_ends_says_so(monkeypatch) -> None:
+    monkeypatch.setattr(report, "MAX_REFUSALS", 5)
+    with pytest.raises(errors.CorpusTooSmall, match=r"max_token_bytes=3 \(refused at least \d+ tokens\)"):
+        slmtok.train(slmtok.Texts([TEXT, TEXT[:9]]), vocab_size=8192, max_token_bytes=3)
 
 
 def test_skipped_records_are_named(tmp_path) -> None:

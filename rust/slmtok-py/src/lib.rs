@@ -24,6 +24,7 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("MAX_REFUSALS", slmtok_core::train::MAX_REFUSALS)?;
     module.add("UNICODE_VERSION", slmtok_core::pretoken::UNICODE_VERSION)?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<pattern::Pattern>()?;

@@ -11,6 +11,7 @@ import pytest
 
 import slmtok as package
 from slmtok import atomic
+from slmtok.cli import streams
 from slmtok.cli.system_errors import system_error
 from slmtok.errors import DiskFull, OptionError, OutputExists, Unreadable, WrongType
 from slmtok.id_arrays import write_npy
@@ -102,6 +103,18 @@ def test_a_name_that_is_too_long_is_blamed_itself(slmtok, corpus, name):
 def test_a_clock_that_python_cannot_read_is_named():
     error = system_error(OverflowError("timestamp too large to convert to C _PyTime_t"), "slmtok")
     assert isinstance(error, Unreadable) and error.limit == "2262-04-11"
+
+
+def test_a_process_that_does_not_start_is_no_fault_of_stdout():
+    error = system_error(BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "slmtok")
+    assert error.fact == "the system starts no more processes" and "ulimit -u" in error.fix
+
+
+def test_the_limit_on_the_size_of_stdout_is_named(monkeypatch):
+    monkeypatch.setattr(streams, "discard_stdout", lambda: None)
+    error = system_error(OSError(errno.EFBIG, "File too large"), "slmtok")
+    assert error.fact == "cannot write to stdout: File too large"
+    assert error.fix == "raise the limit on the size of a file (ulimit -f)"
 
 
 def test_the_folder_that_is_closed_is_named(tmp_path, monkeypatch):

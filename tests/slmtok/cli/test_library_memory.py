@@ -1,12 +1,17 @@
-"""Limits on the memory of a process: a library that does not fit is refused before it is loaded, with the limit."""
+"""Limits on memory and processes: a library that they leave too little of is refused before it is loaded."""
 
+import importlib
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from shared_data import ROOT
 
 from slmtok import entry_point
+from slmtok.cli import library_threads
+from slmtok.cli.system_errors import system_error
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc and its limits are those of Linux")
 
@@ -75,6 +80,63 @@ def test_torch_is_refused_where_a_container_leaves_no_memory(tmp_path, free):
         "  limit: torch takes more than 300 MB",
         "  fix:   free memory, or a container or a job with more",
     ]
+
+
+@pytest.fixture
+def threads_left(monkeypatch):
+    """A process with a limit on processes, three processors and, in a list, the number of threads that it may start."""
+    left, start = [0], threading.Thread.start
+
+    def start_if_left(thread):
+        if left[0] == 0:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    monkeypatch.setattr(threading.Thread, "start", start_if_left)
+    monkeypatch.setattr(library_threads.resource, "getrlimit", lambda limit: (9, 9))
+    monkeypatch.setattr(sys, "meta_path", [])
+    library_threads.refuse_without_threads()
+    return left
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "needed", "least"),
+    [
+        ("numpy", "OPENBLAS_NUM_THREADS", 2, 0),
+        ("torch", "OMP_NUM_THREADS", 2, 0),
+        ("tokenizers", "RAYON_NUM_THREADS", 5, 3),
+    ],
+)
+def test_a_library_without_threads_is_refused(threads_left, monkeypatch, name, variable, needed, least):
+    """OpenBLAS sent SIGINT, so that the command said "interrupted"; libgomp ended it; tokenizers printed a panic."""
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    before = threading.active_count()
+    threads_left[0] = needed - 1
+    with pytest.raises(RuntimeError) as caught:
+        importlib.import_module(name)
+    error = system_error(caught.value, "slmtok")
+    assert error.fact == "the system starts no more threads" and "ulimit -u" in error.fix
+    for value, enough in [("", needed), ("1", least)]:
+        monkeypatch.setenv(variable, value)
+        threads_left[0] = enough
+        # The finder is alone, and finds no module.
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module(name)
+        assert threads_left[0] == 0
+    assert threading.active_count() == before
+
+
+def test_no_thread_is_tried_without_a_limit_on_processes(monkeypatch):
+    monkeypatch.setattr(
+        library_threads.resource, "getrlimit", lambda limit: (library_threads.resource.RLIM_INFINITY,) * 2
+    )
+    monkeypatch.setattr(sys, "meta_path", [])
+    library_threads.refuse_without_threads()
+    assert sys.meta_path == []
 
 
 def test_an_abort_is_reported():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from slmtok.errors import (
     OptionError,
     UnknownName,
 )
+from slmtok.formats import hf
 from slmtok.formats.export import export
 from slmtok.formats.foreign_files import train_own
 from slmtok.formats.importing import import_file
@@ -335,6 +337,16 @@ def test_what_tokenizers_cannot_read_or_would_repeat_is_refused(bpe400: slmtok.T
         path.write_text(json.dumps({**content, "post_processor": processor}))
         with pytest.raises(Inexpressible, match="its template 'single' repeats a text"):
             import_file(path)
+
+
+def test_a_thread_that_does_not_start_is_no_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    peer("tokenizers")
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        hf.open_tokenizer_json(tmp_path / "tokenizer.json")
 
 
 def _nested(steps: object, depth: int = 0) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::limits::{Refusal, TokenLimits};
+use super::limits::{MAX_REFUSALS, Refusal, TokenLimits};
 use crate::count::Counts;
 
 /// Up to `n` pieces of two bytes or more with at least `min_count` occurrences, by descending count, then by bytes. The
@@ -36,6 +36,7 @@ pub fn frequent_pieces(
             break;
         }
         match limits.refuses(&token) {
+            Some(_) if refused.len() == MAX_REFUSALS => {}
             Some(option) => refused.push(Refusal { token, option, count }),
             None => chosen.push((token, count)),
         }

@@ -66,6 +66,9 @@ impl TokenLimits {
     }
 }
 
+/// Refused tokens that an outcome lists; a hostile corpus has one for each of its bytes.
+pub const MAX_REFUSALS: usize = 100_000;
+
 /// A refused token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {

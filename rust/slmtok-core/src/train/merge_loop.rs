@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::arena::{Arena, DEAD, END, TokenTable};
-use super::limits::Refusal;
+use super::limits::{MAX_REFUSALS, Refusal};
 use super::pair_queue::{Candidate, Heap, PairOrder, TieBreak};
 use super::pairs::{NewPairs, Pairs};
 use super::progress::Progress;
@@ -159,7 +159,9 @@ impl<'a> Run<'a> {
             match self.refusal(top, length) {
                 Some(refusal) => {
                     self.progress.takes(refusal.token.len())?;
-                    self.outcome.refused.push(refusal);
+                    if self.outcome.refused.len() < MAX_REFUSALS {
+                        self.outcome.refused.push(refusal);
+                    }
                 }
                 None => return Ok(Some(top)),
             }

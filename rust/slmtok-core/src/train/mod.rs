@@ -24,7 +24,7 @@ pub mod reference;
 mod required;
 
 pub use frequent_pieces::frequent_pieces;
-pub use limits::{Refusal, TokenLimits};
+pub use limits::{MAX_REFUSALS, Refusal, TokenLimits};
 pub use merge_loop::train;
 pub use pair_queue::{TIE_BREAKS, TieBreak};
 
@@ -90,7 +90,7 @@ pub struct Outcome {
     pub counts: Vec<u64>,
     /// (merge, special): merges that took the id of a special.
     pub reused: Vec<(u32, u32)>,
-    /// Tokens refused by the limits, in the order of their counts.
+    /// Tokens refused by the limits, in the order of their counts, the first [`MAX_REFUSALS`].
     pub refused: Vec<Refusal>,
     /// Merges forced by required tokens.
     pub required_merges: u32,

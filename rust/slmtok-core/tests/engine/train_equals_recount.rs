@@ -8,7 +8,7 @@ use slmtok_core::merge::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::Pattern;
 use slmtok_core::train::reference::{Learned, train_by_recounting};
-use slmtok_core::train::{Options, Outcome, Replayed, Stop, TIE_BREAKS, TieBreak, TokenLimits, train};
+use slmtok_core::train::{MAX_REFUSALS, Options, Outcome, Replayed, Stop, TIE_BREAKS, TieBreak, TokenLimits, train};
 
 type Words = Vec<(Vec<u8>, u64)>;
 
@@ -227,6 +227,19 @@ fn an_error_of_report_ends_the_run() {
     let words: Words = vec![(b"abcabc".to_vec(), 5)];
     let stopped = train(&counts(&words), &Options::new(3, TieBreak::Rank, 1), &mut |_, _| Err(Error::Interrupted));
     assert_eq!(stopped.unwrap_err(), Error::Interrupted);
+}
+
+#[test]
+fn the_list_of_refused_tokens_has_an_end() {
+    let letters = 0..50u8;
+    let words: Words = letters
+        .clone()
+        .flat_map(|a| letters.clone().flat_map(move |b| (0..50u8).map(move |c| (vec![a, b, 100 + c], 1))))
+        .collect();
+    let limits = TokenLimits::new(2, 0, None).unwrap();
+    let got = run(&words, &Options { limits, ..Options::new(10_000, TieBreak::Rank, 1) });
+    // Each pair of letters is merged, and none of the 125,000 words.
+    assert_eq!((got.merges.len(), got.refused.len(), got.stop), (2500, MAX_REFUSALS, Stop::NoPairs));
 }
 
 #[test]

@@ -1,0 +1,74 @@
+"""Refuses a library that a limit on processes leaves no threads for, before it is loaded.
+
+Where the system starts no more threads, OpenBLAS of numpy sends its own process SIGINT, libgomp of torch ends it, and
+tokenizers prints a panic.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+# Windows has none.
+try:
+    import resource
+except ImportError:
+    resource = None  # type: ignore[assignment]
+
+_VARIABLES = {
+    "numpy": ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"),
+    "torch": ("OMP_NUM_THREADS",),
+    "tokenizers": ("RAYON_NUM_THREADS",),
+}
+"""By the name of a library: the variables that set the number of its threads; the first that is set counts."""
+
+
+class _Finder:
+    """Finds no module: raises what `start_threads` raises before the others look for a library that starts threads."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name in _VARIABLES:
+            start_threads(_number_of_threads(name))
+        return None
+
+
+_FINDER = _Finder()
+
+
+def refuse_without_threads() -> None:
+    """From now on an import of a library raises `RuntimeError` where a limit on processes leaves it too few threads."""
+    if resource is None or resource.getrlimit(resource.RLIMIT_NPROC)[0] == resource.RLIM_INFINITY:
+        return
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
+def start_threads(number: int) -> None:
+    """Starts threads that end at once. Raises the `RuntimeError` of Python where the system starts fewer."""
+    import threading
+
+    is_over = threading.Event()
+    started: list[threading.Thread] = []
+    try:
+        for _ in range(number):
+            thread = threading.Thread(target=is_over.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    finally:
+        is_over.set()
+        for thread in started:
+            thread.join()
+
+
+def _number_of_threads(name: str) -> int:
+    """The threads that a library starts: one for each processor that this process may use, or as a variable sets."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = next((os.environ[variable] for variable in _VARIABLES[name] if os.environ.get(variable)), "")
+    number = min(int(given), processors) if given.isdecimal() and int(given) else processors
+    # The thread of the caller is one of those of OpenMP; tokenizers is called in a thread, beside that of the progress.
+    return number + 2 if name == "tokenizers" else number - 1
