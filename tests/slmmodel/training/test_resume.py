@@ -15,7 +15,7 @@ import small
 import torch
 from safetensors.torch import load_file, save_file
 
-from slmmodel import checkpoint, files
+from slmmodel import checkpoint, files, sums
 from slmmodel.checkpoint import RunFolder
 from slmmodel.errors import (
     CorruptFile,
@@ -336,6 +336,16 @@ def test_sparse_files_are_neither_hashed_nor_read(stopped, tmp_path, name):
         return
     with pytest.raises(CorruptFile, match=f"{name} has 1,099,511,627,776 bytes, more than its header or its kind"):
         train(settings, output=path)
+
+
+def test_a_long_header_of_tensors_is_not_parsed(stopped, tmp_path):
+    """Python would parse it for seconds without hearing a signal."""
+    lists = b"[" + b"[]," * 1_500_000 + b"[]]"
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(len(lists).to_bytes(8, "little") + lists)
+    assert len(lists) > sums._MAX_HEADER_BYTES and sums.largest_size(path) == 0
+    real = stopped[1] / "checkpoints" / "step-10" / "model.safetensors"
+    assert sums.largest_size(real) == real.stat().st_size
 
 
 def test_a_refusal_does_not_load_the_compiler(stopped, tmp_path, monkeypatch):

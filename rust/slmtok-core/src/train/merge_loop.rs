@@ -32,7 +32,7 @@ pub fn train(counts: &Counts, options: &Options, report: &mut dyn FnMut(u64, u64
     }
     let mut run = Run::new(counts, options, Progress::new(report, options.n_merges))?;
     run.run()?;
-    run.finish()
+    Ok(run.finish())
 }
 
 struct Run<'a> {
@@ -134,7 +134,8 @@ impl<'a> Run<'a> {
                 if self.merge_required()? {
                     continue;
                 }
-                self.outcome.stop = if self.best_remaining()? > 0 { Stop::MinCount } else { Stop::NoPairs };
+                self.outcome.next_count = self.best_remaining()?;
+                self.outcome.stop = if self.outcome.next_count > 0 { Stop::MinCount } else { Stop::NoPairs };
                 break;
             };
             self.merge(best, None)?;
@@ -306,24 +307,21 @@ impl<'a> Run<'a> {
             }
             pos = next;
         }
-        let mut remaining: Vec<_> = count.into_iter().filter(|(_, count)| *count > 0).collect();
-        remaining.sort_unstable_by_key(|&(pair, count)| (std::cmp::Reverse(count), pair));
-        for ((left, right), count) in remaining {
-            let token = self.tokens.joined(left, right);
-            self.progress.takes(1 + token.len())?;
-            if self.options.limits.refuses(&token).is_none() {
-                return Ok(count);
+        let mut best = 0;
+        for ((left, right), count) in count {
+            self.progress.takes(1)?;
+            if count > best {
+                let token = self.tokens.joined(left, right);
+                self.progress.takes(token.len())?;
+                best = if self.options.limits.refuses(&token).is_none() { count } else { best };
             }
         }
-        Ok(0)
+        Ok(best)
     }
 
-    fn finish(mut self) -> Result<Outcome> {
-        if self.outcome.stop == Stop::MinCount {
-            self.outcome.next_count = self.best_remaining()?;
-        }
+    fn finish(mut self) -> Outcome {
         self.outcome.stats.pairs = self.pairs.list.len() as u64;
         self.outcome.stats.postings = self.pairs.postings.len() as u64;
-        Ok(self.outcome)
+        self.outcome
     }
 }
