@@ -25,6 +25,9 @@ _VARIABLES = {
 }
 """By the name of a library: the variables that set the number of its threads; the first that is set counts."""
 
+_MANY = 4096
+"""A limit on processes that leaves room; where nobody set one, systems have tens of thousands, or -1 for none."""
+
 
 class _Finder:
     """Finds no module: raises what `start_threads` raises before the others look for a library that starts threads."""
@@ -42,7 +45,7 @@ _FINDER = _Finder()
 
 def refuse_without_threads() -> None:
     """From now on an import of a library raises `RuntimeError` where a limit on processes leaves it too few threads."""
-    if resource is None or resource.getrlimit(resource.RLIMIT_NPROC)[0] == resource.RLIM_INFINITY:
+    if resource is None or not 0 <= resource.getrlimit(resource.RLIMIT_NPROC)[0] < _MANY:
         return
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
