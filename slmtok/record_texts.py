@@ -119,11 +119,13 @@ def _text_of_records(records: Sequence[object], name: str, variable: str) -> str
 
 
 def _plain_field(record: object) -> Any:
-    """The name of the field that is text; of several, a likely one, else the first. None without one."""
+    """The name of the field that is text; of several, a likely one, else the longest. None without one."""
     if not isinstance(record, Mapping):
         return None
     found = [name for name, value in record.items() if isinstance(value, str)]
-    return next((name for name in (*LIKELY_FIELDS, *found) if name in found), None)
+    # A text is longer than what names or classes it.
+    longest = max(found, key=lambda name: len(record[name]), default=None)
+    return next((name for name in LIKELY_FIELDS if name in found), longest)
 
 
 def _texts_in_mapping(holder: Mapping[Any, Any], variable: str, *, brackets: bool) -> str | None:

@@ -13,12 +13,14 @@ from slmtok.corpus.nested_texts import MIN_MEAN_CHARS, fix_of_object, fix_of_val
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.template import Template, template_of
 from slmtok.corpus.text_commands import Source
+from slmtok.corpus.text_paths import has_ids
 from slmtok.errors import Message, Setting
 from slmtok.options import ReadOptions
 from slmtok.record_texts import LIKELY_FIELDS
 
 _MAX_FILES = 256
-_HEAD_BYTES = 1 << 14
+_HEAD_BYTES, _TABLE_BYTES = 1 << 14, 1 << 22
+"""What is looked at of an object, and of one that is a table by columns, whose texts may stand behind numbers."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]|"')
 """Of JSON, what opens, closes and divides values; the last one is a string without its end."""
 _CLOSES = {"[": "]", "{": "}"}
@@ -54,16 +56,18 @@ def texts_of_object_among(paths: Sequence[str], options: ReadOptions) -> ObjectF
     return None
 
 
-def _object_in(path: str, options: ReadOptions) -> tuple[dict[str, Any] | None, bool]:
+def _object_in(path: str, options: ReadOptions, n_bytes: int = _HEAD_BYTES) -> tuple[dict[str, Any] | None, bool]:
     """The beginning of the object of JSON in a file, and whether it is cut; None for other values."""
-    head = text_head_of(path, options, _HEAD_BYTES)
+    head = text_head_of(path, options, n_bytes)
     if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         return None, False
-    is_cut = len(head) == _HEAD_BYTES
+    is_cut = len(head) == n_bytes
     value = beginning_of_json(head.decode("utf-8-sig", "replace"), is_cut=is_cut)
     if not isinstance(value, dict):
         return None, is_cut
     before, last = [None, None, *value.values()][-2:]
+    if is_cut and all(isinstance(column, dict) and has_ids(column) for column in value.values()):
+        return _object_in(path, options, _TABLE_BYTES) if n_bytes < _TABLE_BYTES else (value, is_cut)
     if isinstance(last, dict) and isinstance(before, dict) and last.keys() < before.keys():
         # The head ends within the last of some records.
         value.popitem()

@@ -18,7 +18,16 @@ from slmtok.corpus.streams import beginning_of, compression, open_head
 from slmtok.corpus.suffixes import SUFFIXES
 from slmtok.corpus.template import SKIP, Template
 from slmtok.corpus.text_commands import Source, remedy_through
-from slmtok.corpus.text_paths import TextPath, is_of_ids, literal, path_in, path_of_list, text_function, texts_in
+from slmtok.corpus.text_paths import (
+    TextPath,
+    has_ids,
+    is_of_ids,
+    literal,
+    path_in,
+    path_of_list,
+    text_function,
+    texts_in,
+)
 from slmtok.errors import MalformedRecord, Setting, suggestion
 from slmtok.files import free_name
 from slmtok.record_texts import LIKELY_FIELDS, field_of_texts
@@ -214,6 +223,11 @@ def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) 
         if is_meant and column and all(isinstance(each, str) for each in column):
             values = ".values()" if isinstance(held, dict) else ""
             return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{literal(name)}]{values}")
+    columns = {name: held for name, held in value.items() if isinstance(held, dict) and held and has_ids(held)}
+    means = {name: sum(map(len, held.values())) / len(held) for name, held in columns.items() if _are_texts(held)}
+    if template.source is None and max(means.values(), default=0) >= MIN_MEAN_CHARS:
+        name = max(means, key=lambda each: means[each])
+        return _as_records(source, template.fields[0], f"json.load(sys.stdin)[{literal(name)}].values()")
     for outer, held in value.items():
         for name, rows in held.items() if isinstance(held, dict) else ():
             first = rows[0] if isinstance(rows, list) and rows else None
@@ -221,6 +235,10 @@ def fix_of_object(source: Source, template: Template, value: Mapping[str, Any]) 
             if isinstance(first, dict) and (fix := _fix_of_held(source, template, first, place)):
                 return fix
     return None
+
+
+def _are_texts(column: Mapping[str, Any]) -> bool:
+    return all(isinstance(each, str) for each in column.values())
 
 
 def _fix_of_held(source: Source, template: Template, first: object, place: str) -> _Remedy | None:

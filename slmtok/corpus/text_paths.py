@@ -95,6 +95,11 @@ def _through(name: str | None, path: TextPath | None) -> TextPath | None:
 _ID = re.compile(r"\d+|(?=.*\d)[0-9A-Fa-f_-]{8,}")
 
 
+def has_ids(value: Mapping[str, Any]) -> bool:
+    """Whether all keys of an object are ids, as those of the rows of a column."""
+    return all(isinstance(each, str) and _ID.fullmatch(each) for each in value)
+
+
 def is_of_ids(value: object) -> bool:
     """Whether the keys of an object are ids of records or texts, and not the names of its fields."""
     if not isinstance(value, Mapping) or not value:
@@ -102,7 +107,8 @@ def is_of_ids(value: object) -> bool:
     held, names = [*value.values()], [each for each in value if isinstance(each, str)]
     are_ids = all(map(_ID.fullmatch, names))
     if all(isinstance(each, Mapping) for each in held):
-        return are_ids or (len(held) > 1 and bool(held[0]) and all(each.keys() == held[0].keys() for each in held))
+        are_rows = len(held) > 1 and bool(held[0]) and all(each.keys() == held[0].keys() for each in held)
+        return are_ids or (are_rows and not has_ids(held[0]))
     return are_ids and all(isinstance(each, str) for each in held)
 
 

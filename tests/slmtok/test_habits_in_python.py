@@ -395,6 +395,13 @@ def test_attributes_of_other_libraries(bpe) -> None:
     assert copy.deepcopy(bpe) == pickle.loads(pickle.dumps(bpe)) == bpe
 
 
+def test_the_longest_field_of_rows_is_their_text(bpe) -> None:
+    """A name of the speaker is shorter than what is said."""
+    rows = [{"speaker": "ROMEO", "sentence": "But soft, what light through yonder window breaks?"}]
+    for call in (lambda: slmtok.train(iter(rows), vocab_size=280), lambda: bpe.encode_batch(rows)):
+        assert "row['sentence'] for row in rows" in fix_of(call)
+
+
 def test_errors_inside_a_function_pass() -> None:
     """Only a call that does not fit is explained: a `TypeError` of a callback is the caller's."""
 

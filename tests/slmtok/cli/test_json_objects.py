@@ -99,6 +99,19 @@ def test_columns_of_texts_are_written_as_records(slmtok, column, key: str) -> No
     check_texts(slmtok("count", "cols-text.jsonl", "--text-key", key, "-o", "y.counts", "--json"))
 
 
+@pytest.mark.parametrize("more", [1, 300])
+@pytest.mark.parametrize("key", [[], ["--text-key", "utterance"]])
+def test_a_table_by_columns_is_noted(slmtok, more: int, key: list[str]) -> None:
+    """Its texts may stand behind columns of numbers and names that are longer than the beginning of other files."""
+    rows = [{"id": n, "speaker": "Anna", "utterance": text} for n, text in enumerate(TEXTS * more)]
+    columns = {name: {str(at): row[name] for at, row in enumerate(rows)} for name in rows[0]}
+    Path("frame.json").write_text(json.dumps(columns))
+    note = note_of(slmtok("count", "frame.json", *key, "-o", "x.counts"), "frame.json")
+    paste(note)
+    again = slmtok("count", "frame-text.jsonl", *key, "-o", "y.counts", "--json").json["result"]
+    assert again["documents"] == len(rows) and again["bytes"] == sum(len(row["utterance"]) for row in rows)
+
+
 def test_settings_are_no_texts(slmtok) -> None:
     for value in (
         {"name": "a", "files": ["one", "two"], "scripts": {"test": "pytest"}},
