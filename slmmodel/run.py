@@ -51,7 +51,7 @@ from slmmodel.config import (
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
 from slmmodel.data.file_kinds import TOKENIZER, kind_of
-from slmmodel.data.opening import name_packed, open_source, open_val_or_all, refuse_several, refuse_text
+from slmmodel.data.opening import VALIDATION, name_packed, open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
 from slmmodel.decoding_methods import METHODS, chosen_method, warn_without_effect
@@ -111,7 +111,7 @@ def special_ids(vocab: VocabMeta) -> dict[str, Any]:
     return {"stop_ids": closing, "banned": tuple(id for id in without_text if id not in closing)}
 
 
-_SPLITS = {"train": "train", "val": "val", **dict.fromkeys(("validation", "valid", "dev", "test"), "val")}
+_SPLITS = {"train": "train", "val": "val", **dict.fromkeys(VALIDATION, "val")}
 """Names of splits, here and elsewhere, each with ours."""
 
 

@@ -145,9 +145,8 @@ def batches(
     from slmmodel.data.loader import Cursor
     from slmmodel.data.strategies import STRATEGIES
 
-    if split not in SPLITS and RunFolder(Path(source)).exists():
-        nearest = nearest_name(split, SPLITS)
-        raise unknown_name("split", split, SPLITS, "--split {}", nearest=nearest)
+    if RunFolder(Path(source)).exists():
+        _check_split(split)
     pack = settings["pack"]
     if pack is not None and pack not in STRATEGIES:
         raise unknown_name("strategy", pack, STRATEGIES, "--pack {}")
@@ -297,6 +296,15 @@ def _with_data(config: RunConfig, tokenizer: str | Path | None) -> str:
     return f"name the data: slm batches DATA{own} {shape} --seed {config.run.seed}"
 
 
+def _check_split(split: str) -> None:
+    """Raises `OptionError` for a split that neither a run nor a text has; packed data may have others."""
+    from slmmodel.data.opening import VALIDATION
+
+    if split not in SPLITS:
+        nearest = "val" if split in VALIDATION else nearest_name(split, SPLITS)
+        raise unknown_name("split", split, SPLITS, "--split {}", nearest=nearest)
+
+
 def _open_data(
     path: str, split: str, tokenizer: str | Path | None, read: ReadOptions
 ) -> tuple[TokenSource, VocabMeta, str | Path | None]:
@@ -313,6 +321,7 @@ def _open_data(
         )
     opened = open_if_text(path, tokenizer, "auto", read)
     if opened is not None:
+        _check_split(split)
         return opened.val if opened.val is not None and split == "val" else opened.train, opened.vocab, tokenizer
     packed = open_source(path, split)
     beside = (Path(path) if Path(path).is_dir() else Path(path).parent) / "tok.json"

@@ -571,9 +571,10 @@ def open_ids_or_text(
 def check_split_of_text(path: str, split: str | None) -> None:
     """Raises `MissingInput` for a split that a text does not have."""
     from slmmodel.cli.text_source import ALL
+    from slmmodel.data.opening import VALIDATION
 
     if split not in (None, ALL, "train", "val"):
-        fact, fix = f"a text has no split {split!r}", (Argument("split", ALL),)
+        fact, fix = f"a text has no split {split!r}", (Argument("split", "val" if split in VALIDATION else ALL),)
         raise MissingInput(fact, where=path, limit=f"{ALL}, train, val", fix=fix)
 
 

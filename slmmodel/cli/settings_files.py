@@ -111,7 +111,7 @@ class AsOptions(NamedTuple):
         """What stands behind the command with the options: which names it leaves out."""
         names = self.left_out[:_MAX_LEFT_OUT]
         names += [f"{len(self.left_out) - len(names)} more"] * (len(self.left_out) > len(names))
-        return f", which leaves out {', '.join(names)}" if names else ""
+        return f"  # leaves out {', '.join(names)}" if names else ""
 
 
 def as_options(path: str, arguments: Sequence[str]) -> AsOptions | None:

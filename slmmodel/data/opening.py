@@ -35,6 +35,8 @@ from slmmodel.vocab import VocabMeta
 
 FileSource = ShardSource | ForeignSource
 SPLITS = ("train", "val")
+VALIDATION = ("validation", "valid", "dev", "test")
+"""What other libraries call the split val."""
 ID_SUFFIXES = (".bin", ".npy")
 _MIN_TEXT_BYTES = 32
 """Random ids of 2 bytes look like text in fewer than 1 of 10**6 files of 32 bytes."""

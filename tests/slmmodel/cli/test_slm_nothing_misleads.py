@@ -461,7 +461,7 @@ FILES = {
     "nano.yaml": (
         "n_layer: 4\nlearning_rate: 1e-3\nbatch_size: 12\n",
         2,
-        "--set model.n_layers=4 --set optim.lr=1e-3, which leaves out batch_size\n",
+        "--set model.n_layers=4 --set optim.lr=1e-3  # leaves out batch_size\n",
     ),
     "batch.yaml": (
         "model: {seq_len: 8}\nrun: {batch_tokens: 4}\n",
