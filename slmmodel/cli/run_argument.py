@@ -369,8 +369,9 @@ def recorded_data(run: RunFolder) -> str | None:
 def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:
     """The arguments without these options and their values."""
     kept: list[str] = []
+    # Of other tools, some write `--ckpt_path`.
+    flags = [flag.replace("_", "-") for flag in flags]
     for before, word in pairwise(["", *arguments]):
-        # Of other tools, some write `--ckpt_path`.
         name, previous = (each.partition("=")[0].replace("_", "-") for each in (word, before))
         is_left_out = name in flags or (previous in flags and "=" not in before and not word.startswith("-"))
         is_left_out |= not word.startswith("--") and word[:2] in flags
