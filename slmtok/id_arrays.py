@@ -505,12 +505,10 @@ def text_of(decoded: bytes, errors: str) -> str:
 
 
 def _is_plain(ids: object) -> bool:
-    """Whether the engine alone tells that ids are wrong: those of a short array, and of a list that is no mask.
+    """Whether the engine alone tells that ids are wrong: those of a short array.
 
     The checks of others take as long as decoding a sentence.
     """
-    if type(ids) is list:
-        return len(ids) <= _MIN_WITH_HEADER and bool not in map(type, ids[:_MASK_IDS])
     import numpy as np
 
     return type(ids) is np.ndarray and ids.size < _MIN_WITH_HEADER and not ids.dtype.hasobject
