@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel import run_entries
-from slmmodel.absent_names import OF_CHECKPOINTS, OF_RUN_FOLDERS, explains_absent_names
 from slmmodel.checks import check_utf8, folder_of, is_address, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
@@ -54,6 +53,7 @@ from slmmodel.files import (
     write_file,
 )
 from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular
+from slmmodel.foreign_attributes import OF_CHECKPOINTS, OF_RUN_FOLDERS, explains_absent_names
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_entries import (
     BAD,

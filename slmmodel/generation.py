@@ -12,9 +12,9 @@ from functools import partial
 
 import torch
 
-from slmmodel.absent_names import OF_SAMPLES, explains_absent_names
 from slmmodel.calls import explains_calls
 from slmmodel.errors import Argument, OptionError, WrongType
+from slmmodel.foreign_attributes import OF_SAMPLES, explains_absent_names
 from slmmodel.indexing import explains_indexing
 from slmmodel.models.protocol import Model, eval_mode
 from slmmodel.sampling import SamplingOptions, check_option_range, pick

@@ -14,7 +14,6 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
-from slmtok.absent_names import NamesConstructors, explains_absent_names, present_names
 from slmtok.calls import (
     Expression,
     argument_text,
@@ -41,6 +40,7 @@ from slmtok.checks import (
 )
 from slmtok.errors import OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import read_limited
+from slmtok.foreign_attributes import NamesConstructors, explains_absent_names
 from slmtok.foreign_options import hf_options
 from slmtok.id_arrays import StreamDecoder, join_ids
 from slmtok.path_arguments import with_names
@@ -123,9 +123,6 @@ class Tokenizer(metaclass=NamesConstructors):
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Tokenizer is immutable; its methods return new ones")
-
-    def __dir__(self) -> list[str]:
-        return present_names(type(self), super().__dir__())
 
     def __call__(self, *args: object, **keywords: object) -> NoReturn:
         """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""

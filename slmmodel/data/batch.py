@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.absent_names import OF_BATCHES, explains_absent_names
 from slmmodel.data.packing import Ints, Packing, Spans, check_choice
 from slmmodel.data.source import DocumentBlock
 from slmmodel.errors import CorruptFile, WrongType
+from slmmodel.foreign_attributes import OF_BATCHES, explains_absent_names
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:

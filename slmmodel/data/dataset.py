@@ -21,7 +21,6 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
-from slmmodel.absent_names import OF_DATASETS, OF_SHARD_LOADERS
 from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checks import check_bool, check_int, check_path, warn_caller
 from slmmodel.data.batch import IGNORE_INDEX
@@ -39,6 +38,7 @@ from slmmodel.errors import (
     suggestion,
     unknown_name,
 )
+from slmmodel.foreign_attributes import OF_DATASETS, OF_SHARD_LOADERS
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmmodel.sizes import MAX_SEQ_LEN, ceil_div
 from slmmodel.vocab import OF_SIZES, SIZES

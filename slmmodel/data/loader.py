@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slmmodel import rng
-from slmmodel.absent_names import OF_LOADERS, explains_absent_names
 from slmmodel.calls import explains_calls
 from slmmodel.checks import check_bool, check_int
 from slmmodel.data.batch import Batch, Part, assemble
@@ -34,6 +33,7 @@ from slmmodel.data.packs import Concat
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.data.strategies import make_packing, strategy_of
 from slmmodel.errors import Argument, InvalidConfig, WrongType
+from slmmodel.foreign_attributes import OF_LOADERS, explains_absent_names
 from slmmodel.indexing import explains_indexing
 from slmmodel.vocab import VocabMeta
 

@@ -21,7 +21,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from slmmodel.absent_names import OF_DATA, explains_absent_names
 from slmmodel.checks import are_ids, check_path, check_type, missing_path, similar_name
 from slmmodel.data.file_kinds import TOKENIZER, kind_of, read_head
 from slmmodel.data.foreign import ForeignSource, open_foreign
@@ -29,6 +28,7 @@ from slmmodel.data.shards import MAGIC as SHARD_MAGIC
 from slmmodel.data.shards import MANIFEST, ShardSource, is_file_of_packed, refuse_link, refuse_other_files
 from slmmodel.data.source import NoSuchSplitError, TokenSource, pack_again, unreadable
 from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat, WrongType
+from slmmodel.foreign_attributes import OF_DATA, explains_absent_names
 from slmmodel.indexing import explains_indexing
 from slmmodel.sizes import parse_share
 from slmmodel.vocab import VocabMeta

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.absent_names import OF_BLOCKS, OF_SOURCES, explains_absent_names
 from slmmodel.data.packing import Ints, prefix_sums
 from slmmodel.errors import CorruptFile, Fix, Mismatch, MissingInput, Unreadable, UnsupportedFormat
+from slmmodel.foreign_attributes import OF_BLOCKS, OF_SOURCES, explains_absent_names
 from slmmodel.vocab import VocabMeta
 
 REPACK = "pack the data again: slmtok pack CORPUS -t TOK -o DIR"
