@@ -4,14 +4,12 @@
 //! always a defect, becomes an `InternalError`, because pyo3's own `PanicException` is not an `Exception`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 use slmtok_core::corpus::{Fallback, Parsed};
-use slmtok_core::interrupt::supervised;
 use slmtok_core::parallel::ReportProgress;
 use slmtok_core::{Error, Result, parallel};
 
@@ -78,27 +76,6 @@ pub fn run_reporting<T: Send>(
 /// As [`run_reporting`], for work without a progress callback: its report only checks for signals.
 pub fn run_polling<T: Send>(py: Python<'_>, work: impl FnOnce(ReportProgress<'_>) -> Result<T> + Send) -> PyResult<T> {
     run_reporting(py, None, "", |report| work(&mut |done| report(done, u64::MAX)))
-}
-
-/// As [`run_reporting`], for work that may take long between two reports: it runs on another thread, while this one checks for
-/// signals. `total` is that of the report.
-pub fn run_supervised<T: Send>(
-    py: Python<'_>,
-    progress: Option<&Bound<'_, PyAny>>,
-    (stage, total): (&str, u64),
-    work: impl FnOnce(ReportProgress<'_>) -> Result<T> + Send,
-) -> PyResult<T> {
-    run_reporting(py, progress, stage, |report| {
-        let done = AtomicU64::new(0);
-        let outcome = supervised(&mut || report(done.load(Ordering::Relaxed), total), || {
-            work(&mut |now| {
-                done.store(now, Ordering::Relaxed);
-                Ok(())
-            })
-        })?;
-        report(total, total)?;
-        Ok(outcome)
-    })
 }
 
 /// Runs `work` without the GIL. Its blocks are passed to `visit` as `bytes`; signals are checked between blocks.

@@ -3,8 +3,9 @@
 use pyo3::prelude::*;
 use slmtok_core::count;
 use slmtok_core::count::counts_file::{self, Input, Sums};
+use slmtok_core::interrupt::supervised;
 
-use crate::bridge::{run, run_supervised, run_with_callback};
+use crate::bridge::{run, run_polling, run_with_callback};
 use crate::counts::Counts;
 use crate::pattern::Pattern;
 
@@ -51,8 +52,9 @@ pub fn read_counts(
     max_bytes: u64,
 ) -> PyResult<Vec<Counts>> {
     let inputs = inputs(files);
-    let read =
-        run_supervised(py, None, ("read", 0), |_| counts_file::read(&inputs, columns, &pattern.inner, max_bytes))?;
+    let read = run_polling(py, |report| {
+        supervised(&mut || report(0), || counts_file::read(&inputs, columns, &pattern.inner, max_bytes))
+    })?;
     Ok(read.into_iter().map(|inner| Counts { inner }).collect())
 }
 
