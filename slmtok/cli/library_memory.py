@@ -7,12 +7,10 @@ system kills it within the limit of a container or a job (a control group).
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Mapping, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
-from typing import NamedTuple
+from collections.abc import Mapping
+from importlib.machinery import PathFinder
 
+from slmtok.cli.import_checks import check_before_import
 from slmtok.errors import Unreadable
 
 # Windows has none.
@@ -37,44 +35,6 @@ class LibraryTooLargeError(MemoryError):
         self.error = error
 
 
-class _Needs(NamedTuple):
-    """The memory that a library needs where it has a file: MB by the name of a limit, and MB of free memory."""
-
-    limits: Mapping[str, int]
-    within: str
-    free: int
-
-
-class _Finder:
-    """Finds no module: raises `LibraryTooLargeError` before the others look for a library that is too large."""
-
-    def __init__(self) -> None:
-        self.needs: dict[str, _Needs] = {}
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name in self.needs:
-            needs = self.needs[name]
-            for limit, megabytes in needs.limits.items():
-                if (left := _left(limit)) is not None and left < megabytes << 20:
-                    self._refuse(name, *parts_about(limit, name, megabytes))
-            free = _free_memory() if needs.free else None
-            if free is not None and free < needs.free << 20:
-                where = f"{free:,} bytes are free on this machine, or in the container or the job of this process"
-                bound = f"{name} takes more than {needs.free:,} MB"
-                self._refuse(name, where, bound, "free memory, or a container or a job with more")
-        return None
-
-    def _refuse(self, name: str, where: str, bound: str, fix: str) -> None:
-        if _has(name, self.needs[name].within):
-            fact = f"{name} cannot be loaded: not enough memory"
-            raise LibraryTooLargeError(Unreadable(fact, where=where, limit=bound, fix=fix))
-
-
-_FINDER = _Finder()
-
-
 def refuse_beyond_limits(name: str, needed: Mapping[str, int], within: str = "", free: int = 0) -> None:
     """From now on an import of a library raises `LibraryTooLargeError` where a limit leaves less MB than it needs.
 
@@ -86,9 +46,25 @@ def refuse_beyond_limits(name: str, needed: Mapping[str, int], within: str = "",
         return
     if is_limited:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _FINDER.needs[name] = _Needs(needed if is_limited else {}, within, free)
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _FINDER)
+    limits = needed if is_limited else {}
+    check_before_import(name, "memory", lambda: _check(name, limits, within, free))
+
+
+def _check(name: str, limits: Mapping[str, int], within: str, free: int) -> None:
+    for limit, megabytes in limits.items():
+        if (left := _left(limit)) is not None and left < megabytes << 20:
+            _refuse(name, within, *parts_about(limit, name, megabytes))
+    present = _free_memory() if free else None
+    if present is not None and present < free << 20:
+        where = f"{present:,} bytes are free on this machine, or in the container or the job of this process"
+        bound = f"{name} takes more than {free:,} MB"
+        _refuse(name, within, where, bound, "free memory, or a container or a job with more")
+
+
+def _refuse(name: str, within: str, where: str, bound: str, fix: str) -> None:
+    if _has(name, within):
+        fact = f"{name} cannot be loaded: not enough memory"
+        raise LibraryTooLargeError(Unreadable(fact, where=where, limit=bound, fix=fix))
 
 
 def parts_about(limit: str, name: str, megabytes: int) -> tuple[str, str, str]:

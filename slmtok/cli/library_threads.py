@@ -7,10 +7,9 @@ tokenizers prints a panic.
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from functools import partial
+
+from slmtok.cli.import_checks import check_before_import
 
 # Windows has none.
 try:
@@ -29,36 +28,22 @@ _MANY = 4096
 """A limit on processes that leaves room; where nobody set one, systems have tens of thousands, or -1 for none."""
 
 
-class _Finder:
-    """Finds no module: raises what `start_threads` raises before the others look for a library that starts threads."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name in _VARIABLES:
-            start_threads(_number_of_threads(name))
-        return None
-
-
-_FINDER = _Finder()
-
-
 def refuse_without_threads() -> None:
     """From now on an import of a library raises `RuntimeError` where a limit on processes leaves it too few threads."""
     if resource is None or not 0 <= resource.getrlimit(resource.RLIMIT_NPROC)[0] < _MANY:
         return
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _FINDER)
+    for name in _VARIABLES:
+        check_before_import(name, "threads", partial(_start_threads, name))
 
 
-def start_threads(number: int) -> None:
-    """Starts threads that end at once. Raises the `RuntimeError` of Python where the system starts fewer."""
+def _start_threads(name: str) -> None:
+    """Starts as many threads as a library. Raises the `RuntimeError` of Python where the system starts fewer."""
     import threading
 
     is_over = threading.Event()
     started: list[threading.Thread] = []
     try:
-        for _ in range(number):
+        for _ in range(_number_of_threads(name)):
             thread = threading.Thread(target=is_over.wait, daemon=True)
             thread.start()
             started.append(thread)
