@@ -505,10 +505,12 @@ def text_of(decoded: bytes, errors: str) -> str:
 
 
 def _is_plain(ids: object) -> bool:
-    """Whether the engine alone tells that ids are wrong: those of a short array.
+    """Whether the engine alone tells that ids are wrong: those of a short array, and of a short list that is no mask.
 
     The checks of others take as long as decoding a sentence.
     """
+    if type(ids) is list:
+        return len(ids) < _MIN_WITH_HEADER and bool not in map(type, ids[:_MASK_IDS])
     import numpy as np
 
     return type(ids) is np.ndarray and ids.size < _MIN_WITH_HEADER and not ids.dtype.hasobject

@@ -148,6 +148,26 @@ def test_fork_while_other_threads_make_their_first_call(tmp_path: Path) -> None:
     assert json.loads(ran.stdout) == dict.fromkeys(FIRST_CALLS, [0] * 3)
 
 
+LOOKED_UP = """
+import operator, sys
+import slmtok
+
+looked_up = []
+operator.length_hint = lambda *given: looked_up.append(given) or 0
+tok = slmtok.load(sys.argv[1])
+assert tok.decode(tok.encode_list("the cat")) == "the cat"
+assert tok.decode_batch(tok.encode_batch(["the cat"]).to_lists()) == ["the cat"]
+assert not looked_up, looked_up
+"""
+
+
+def test_lists_look_nothing_up_at_first_use(tmp_path: Path) -> None:
+    """A child that was forked while another thread looked up `operator.length_hint` waited for it: 4 of 80 forks."""
+    path = tmp_path / "tok.json"
+    slmtok.train(slmtok.Texts([TEXT]), vocab_size=300, min_count=1, allow_smaller=True).save(path)
+    subprocess.run([sys.executable, "-c", LOOKED_UP, str(path)], check=True)
+
+
 def train_with(progress: Callable[..., None], folder: Path) -> None:
     slmtok.train(folder / "corpus.txt", vocab_size=300, allow_smaller=True, progress=progress)
 

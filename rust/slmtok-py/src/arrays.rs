@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyRange, PyTuple};
 use slmtok_core::decode::Decoder;
 
-use crate::python_code::{hang_if_ended, import};
+use crate::python_code::{hang_if_ended, import, items};
 
 /// A read-only array that owns `values`.
 pub fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
@@ -138,7 +138,7 @@ impl<'py> Ids<'py> {
                 false => PyTypeError::new_err(format!("ids must be integers, got {}", item.get_type())),
             })
         };
-        Ok(Self::Any(ids.try_iter()?.map(id).collect::<PyResult<_>>()?))
+        Ok(Self::Any(items(ids)?.map(id).collect::<PyResult<_>>()?))
     }
 
     /// The ids, in order, apart from the array.

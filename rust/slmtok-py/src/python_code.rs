@@ -63,6 +63,13 @@ pub fn next<'py>(iterator: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyA
     Ok((!object.is(iterator)).then_some(object))
 }
 
+/// The items of an iterable, of no known number: for `collect`, pyo3 would import `operator.length_hint` at first use, and a child
+/// that is forked meanwhile would wait for it for ever.
+pub fn items<'py>(values: &Bound<'py, PyAny>) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>>> {
+    let mut rest = values.try_iter()?;
+    Ok(std::iter::from_fn(move || rest.next()))
+}
+
 /// The module `name`.
 pub fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
     call(&py.import("builtins")?.getattr("__import__")?, (name,), None)?;

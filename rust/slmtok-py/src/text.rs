@@ -13,7 +13,7 @@ use slmtok_core::encode::Document;
 
 use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
-use crate::python_code::call;
+use crate::python_code::{call, items};
 
 /// Most code points that are read together: they stay in the L2 cache.
 const MAX_READ_POINTS: usize = 1 << 15;
@@ -39,7 +39,7 @@ impl<'py> Texts<'py> {
         if documents.is_instance_of::<PyString>() || documents.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("expected a sequence of texts, not one text: put it into a list"));
         }
-        let objects = documents.try_iter()?.enumerate().map(|(index, text)| bytes_owner(&text?, index));
+        let objects = items(documents)?.enumerate().map(|(index, text)| bytes_owner(&text?, index));
         Self::of(objects.collect::<PyResult<_>>()?, policy)
     }
 
