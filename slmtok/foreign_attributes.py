@@ -52,6 +52,9 @@ def _hint(tok: Tokenizer, name: str) -> str:
         return f"; {_id_of(role)}" if what else f"; tok.specials.text({role!r}) has it"
     if name.removesuffix("_id") in tok.specials:
         return f"; {_id_of(name.removesuffix('_id'))}"
+    if role.removesuffix("_id") in _ROLES and what in ("", "_id"):
+        role = role.removesuffix("_id")
+        return f"; no special token has the role {role!r}: tok = tok.with_special({role!r}, '<|{role}|>') makes one"
     if name in dir(sys.modules["slmtok"]):
         # The import names the package where a program calls its tokenizer `slmtok`.
         return f"; the package has it: import slmtok; help(slmtok.{name})"

@@ -450,9 +450,9 @@ def split_of_share(share: object) -> Message:
         )
     return (
         Setting("val", rule),
-        ", which is the end of the corpus, or ",
+        ", which is the end of the corpus, or, of many documents, ",
         Setting("val", rule.replace("tail", "hash")),
-        ", documents chosen by a hash of their text",
+        ", which chooses some by a hash of their text",
     )
 
 

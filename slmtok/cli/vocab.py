@@ -105,13 +105,20 @@ def _any_case(value: str | None, arguments: Sequence[str]) -> str:
 _ANY_CASE = ("-i", "--ignore-case")
 
 
+def _head(value: str | None, arguments: Sequence[str]) -> str:
+    """The beginning of the list, of as many lines as the number behind the flag."""
+    is_number = value is not None and value.isdecimal()
+    without = without_options(arguments, _FIRST) if is_number else [each for each in arguments if each not in _FIRST]
+    return f"{shlex.join(['slmtok', 'vocab', *without])} | head -n {value if is_number else 20}"
+
+
+_FIRST = ("--limit", "--top", "--head", "--max", "--first", "-n")
+
+
 _HABITS: dict[str, Habit] = {
     EXTRA: _extra,
     **dict.fromkeys(_ANY_CASE, _any_case),
-    **dict.fromkeys(
-        ("--limit", "--top", "--head", "--max", "--first", "-n"),
-        instead("leave it out: the list is long, and slmtok vocab ... | head -n {} shows its beginning", "20"),
-    ),
+    **dict.fromkeys(_FIRST, _head),
     **dict.fromkeys(("--search", "--filter", "--find", "--contains", "--match"), instead("--grep {}", "the")),
     **dict.fromkeys(("--id", "--ids"), _decoded),
     **dict.fromkeys(("--token", "--tokens", "--token-id"), _listed),

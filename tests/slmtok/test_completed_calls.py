@@ -164,6 +164,11 @@ def test_texts_in_place_of_the_files_of_a_trainer(tok: slmtok.Tokenizer) -> None
 
 
 def test_hints_of_absent_names(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(AttributeError, match="has the role 'cls'") as caught:
+        tok.cls_token_id  # noqa: B018
+    assert tok.with_special("cls", "<|cls|>").specials["cls"] and "tok.with_special('cls', '<|cls|>')" in str(
+        caught.value
+    )
     with pytest.raises(AttributeError, match=r"tok.specials\['pad'\] has it"):
         tok.pad_id  # noqa: B018
     with pytest.raises(AttributeError, match=r"ragged\[0\] is a row, ragged.ids all ids"):

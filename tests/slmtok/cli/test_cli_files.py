@@ -61,6 +61,16 @@ def test_grep_class_and_sort(slmtok, tok):
 
 
 @pytest.mark.parametrize(
+    ("options", "words", "lines"),
+    [("--head 30", "", 30), ("--limit=7 --sort bytes", "--sort bytes ", 7), ("-n", "", 20)],
+)
+def test_the_beginning_of_the_list_is_that_of_head(slmtok, tok, options, words, lines):
+    ran = slmtok("vocab", tok, *options.split())
+    assert ran.code == 2
+    assert f"  fix:   slmtok vocab {tok} {words}| head -n {lines}\n" in ran.err
+
+
+@pytest.mark.parametrize(
     ("token", "name"),
     [
         (" the", "words"),
