@@ -91,7 +91,7 @@ class TextRun(metaclass=NamesConstructors):
     def __call__(self, *args: object, **keywords: object) -> None:
         """A run is no function. Raises `WrongType`."""
         fix = "run.generate(prompt), or run.score(text)"
-        raise WrongType("a TextRun is not callable", limit="its module is run.run.model", fix=fix)
+        raise WrongType("a TextRun is not callable", limit="its module is .run.model", fix=fix)
 
     if not TYPE_CHECKING:
 
@@ -99,7 +99,7 @@ class TextRun(metaclass=NamesConstructors):
             """Raises `AttributeError`; for an attribute of the run of ids or its module it names that."""
             from slmmodel.run import no_attribute
 
-            raise no_attribute(self, name, vars(self).get("run"), "run.run")
+            raise no_attribute(self, name, vars(self).get("run"))
 
     def generate(
         self,

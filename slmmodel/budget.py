@@ -157,6 +157,22 @@ def meant_budgets(given: object) -> Fix:
     return (*likely, " to count batches, or ", Argument("budget", f"tokens={text}")) if is_either else likely
 
 
+_BYTES_OF_TEXT = {"word": 6, "char": 1, "character": 1, "letter": 1}
+"""Bytes of one, about, in English."""
+_DOCUMENTS = ("doc", "document", "text", "story", "stories", "sentence", "line", "example", "sample", "record", "row")
+
+
+def budget_of_text(kind: str, amount: str) -> Fix | None:
+    """The fix for a budget that counts a text in words, characters or documents; None for others."""
+    unit, number = kind.lower().removesuffix("s"), parse_count(amount)
+    if unit in _BYTES_OF_TEXT and number:
+        each = _BYTES_OF_TEXT[unit]
+        return (Argument("budget", f"bytes={each * number}"), f", at {each} byte{'s' * (each > 1)} for each in English")
+    if unit in (*_BYTES_OF_TEXT, *_DOCUMENTS):
+        return (Argument("budget", "epochs=1"), ", which trains on the whole text once")
+    return None
+
+
 def likely_budget(budget: str, amount: str) -> str:
     """A budget such as `time={}min` with this amount, or with 3 where it is none."""
     meant = budget.format(amount)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
 
-from slmmodel.budget import BUDGETS, Budget, budget_of, likely_budget, meant_amount, meant_budgets
+from slmmodel.budget import BUDGETS, Budget, budget_of, budget_of_text, likely_budget, meant_amount, meant_budgets
 from slmmodel.config_values import (
     AutoCount,
     Beta,
@@ -375,8 +375,8 @@ def read_budget(text: object, option: str) -> Settings:
             option="budget",
         )
     if kind not in BUDGETS:
-        fix = (Argument("budget", _budget_of_kind(kind, amount)),)
-        raise OptionError(f"unknown budget {kind!r}", limit=", ".join(BUDGETS), fix=fix, option="budget")
+        of_text = budget_of_text(kind, amount) or (Argument("budget", _budget_of_kind(kind, amount)),)
+        raise OptionError(f"unknown budget {kind!r}", limit=", ".join(BUDGETS), fix=of_text, option="budget")
     return {f"{_BUDGET}{kind}": Setting(amount, option)}
 
 

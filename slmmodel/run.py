@@ -142,6 +142,7 @@ def refuse_long(model: Model, n_ids: int, n_new: int, overflow: str, end_of: Cal
     raise InvalidInput(f"the prompt has {n_ids:,} ids", limit=f"seq_len {context}", fix=fix)
 
 
+_SCORE = "write .score({scored}"
 _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(
         ("save", "save_pretrained", "push_to_hub"),
@@ -161,7 +162,7 @@ _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(("fit", "resume", "finetune"), "slm resume {shell} in a shell, with another budget also -o NEW"),
     **dict.fromkeys(
         ("loss", "val_loss", "bpb", "val_bpb", "bits_per_byte"),
-        "run.result, the totals of training with loss and val_bpb; run.evaluate().bpb_total scores documents",
+        "{opened}.result, the totals of training with loss and val_bpb; .evaluate().bpb_total scores documents",
     ),
     **dict.fromkeys(SIZES, OF_SIZES),
     **dict.fromkeys(
@@ -169,7 +170,7 @@ _ATTRIBUTES_ELSEWHERE = {
     ),
     **dict.fromkeys(
         ("n_params", "num_params", "num_parameters", "get_num_params"),
-        "run.result['parameters'], of a finished run",
+        "{opened}.result['parameters'], of a finished run",
     ),
     **dict.fromkeys(
         ("step", "steps", "checkpoints", "latest", "best"),
@@ -177,33 +178,48 @@ _ATTRIBUTES_ELSEWHERE = {
     ),
     "batch_size": "{own}.config['run']['batch_tokens'], the ids of a step",
     "dtype": "next({own}.model.parameters()).dtype",
-    **dict.fromkeys(("perplexity", "ppl", "log_prob", "logprobs"), "run.score({scored}"),
+    **dict.fromkeys(
+        ("perplexity", "ppl", "log_prob", "log_probs", "logprob", "logprobs", "log_likelihood", "nll"), _SCORE
+    ),
+    **dict.fromkeys(("surprisal", "surprisals", "sequence_score", "token_score", "word_score"), _SCORE),
 }
-"""Attributes of models in other libraries, each with what stands for it; `text` is a run of `slmmodel.app`."""
+"""Attributes of models in other libraries, each with what stands for it.
+
+opened: the call that opens the owner; own: the run of ids in it; text: the call that opens a run of `slmmodel.app`.
+"""
 
 
-def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") -> AttributeError:
+def no_attribute(owner: object, name: str, run: Run | None) -> AttributeError:
     """The error for an attribute that `owner` lacks; it names the one of `run`, or of the module of that.
 
-    `run`, in Python `own`, is the owner itself, or inside it; None while the owner is being made.
+    The run is the owner itself, or its attribute `run`; None while the owner is being made.
     """
-    fact, place = f"{type(owner).__name__!r} object has no attribute {name!r}", ""
+    fact, kind = f"{type(owner).__name__!r} object has no attribute {name!r}", f"a {type(owner).__name__}"
     if run is not None and not name.startswith("_"):
-        if run is not owner and hasattr(run, name):
-            place, limit = own, f"has the run of ids inside: {own}"
+        inner = "" if run is owner else ".run"
+        fix = ""
+        if inner and hasattr(run, name):
+            fix = f"write {inner}.{name} in place of .{name}"
+            fact += f"\n  limit: {kind} has the run of ids inside: {inner}"
         elif hasattr(vars(run).get("model"), name):
-            place, limit = f"{own}.model", f"is not a module; its module is {own}.model"
-    if place:
-        fix = f"{place}.{name}" if limit.startswith("has") or run is None else _of_module(name, place, run, owner)
-        fact += f"\n  limit: a {type(owner).__name__} {limit}\n  fix:   {with_import(fix)}"
-    elif run is not None and name in _ATTRIBUTES_ELSEWHERE:
-        path = os.fspath(run.path)
-        text = f"slmmodel.app.load({path!r})"
-        scored = "ids), the negative log-probability of each id" if run is owner else "text), in bits per byte"
-        form = _ATTRIBUTES_ELSEWHERE[name]
-        fix = form.format(shell=shlex.quote(path), path=path, text=text, name=name, scored=scored, own=own)
-        fact += f"\n  fix:   {with_import(fix)}"
+            fix = _of_module(name, f"{inner}.model", run, owner)
+            fact += f"\n  limit: {kind} is not a module; its module is {inner}.model"
+        elif name in _ATTRIBUTES_ELSEWHERE:
+            fix = _ATTRIBUTES_ELSEWHERE[name].format(**_words(name, run, inner))
+        fact += f"\n  fix:   {with_import(fix)}" if fix else ""
     return AttributeError(fact, name=name, obj=owner)
+
+
+def _words(name: str, run: Run, inner: str) -> dict[str, str]:
+    """What fills the forms of `_ATTRIBUTES_ELSEWHERE`."""
+    path = os.fspath(run.path)
+    text = f"slmmodel.app.load({path!r})"
+    opened = text if inner else f"slmmodel.load({path!r})"
+    of_ids = "ids) in place of .{name}, in nats for each id"
+    of_text = "text) in place of .{name}, in bits per byte; .run.score(ids) has the nats of each id"
+    scored = (of_text if inner else of_ids).format(name=name)
+    of_calls = {"text": text, "opened": opened, "own": opened + inner, "scored": scored}
+    return {"name": name, "path": path, "shell": shlex.quote(path), **of_calls}
 
 
 def _of_module(name: str, place: str, run: Run, owner: object) -> str:
@@ -216,7 +232,7 @@ def _of_module(name: str, place: str, run: Run, owner: object) -> str:
         load = "slmmodel.load" if run is owner else "slmmodel.app.load"
         device = "cuda" if name == "cuda" or (name == "to" and torch.cuda.is_available()) else "cpu"
         return f"{load}({os.fspath(run.path)!r}, device={device!r})" + ", or another device" * (name == "to")
-    return f"write .{place.partition('.')[2]}.{name} in place of .{name}"
+    return f"write {place}.{name} in place of .{name}"
 
 
 @explains_indexing
@@ -259,7 +275,7 @@ class Run(metaclass=NamesConstructors):
 
     def __call__(self, *args: object, **keywords: object) -> None:
         """A run is not a module. Raises `WrongType`."""
-        raise WrongType("a Run is not callable", limit="its module is run.model", fix="run.model(ids)")
+        raise WrongType("a Run is not callable", limit="its module is .model", fix="run.model(ids)")
 
     if not TYPE_CHECKING:
 

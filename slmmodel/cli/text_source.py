@@ -6,10 +6,12 @@ The split is that of `slmtok pack`: decided on the text of each document, before
 from __future__ import annotations
 
 import hashlib
+import shlex
 import threading
 from bisect import bisect_left
 from collections.abc import Generator
 from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,8 @@ from slmmodel.data.opening import RunData
 from slmmodel.data.packing import Ints, prefix_sums
 from slmmodel.data.source import Shard, delimiters_of
 from slmmodel.errors import InvalidConfig
+from slmmodel.run_entries import CONFIG
+from slmmodel.sums import SUMS
 from slmmodel.vocab import VocabMeta
 from slmtok import corpus as corpora
 from slmtok.cli.files import identified_files
@@ -95,6 +99,8 @@ class Corpus:
                 yield from batches
         except MalformedRecord as error:
             explain_keys(error, self.sources, self.options)
+            if error.fields.get("is_pair"):
+                error.fix = _line_of_pairs(self.sources[0], self.text.name)
             raise
 
     def _batches_in_memory(self, first: int, cut: int | None, encoder: Any) -> Batches:
@@ -254,6 +260,13 @@ class TextStream(DocumentStream):
     def _training_bytes(batch: Batch, is_validation: NDArray[np.bool_]) -> Ints:
         """[n + 1]: training bytes of the batch before each document; an empty document counts as one."""
         return prefix_sums(np.where(is_validation, 0, np.maximum(batch.texts.sizes, 1)))
+
+
+def _line_of_pairs(path: str, tokenizer: str | None) -> str:
+    """The command that compares the minimal pairs of a file, of the run with this tokenizer."""
+    folder = Path(tokenizer or "").parent
+    is_run = all((folder / name).is_file() for name in (SUMS, CONFIG))
+    return shlex.join(["slm", "pairs", str(folder) if is_run else "RUN", path])
 
 
 def text_source(

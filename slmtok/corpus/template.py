@@ -29,6 +29,8 @@ _OF_PROMPTS = (
     *("output", "response", "completion", "answer"),
 )
 """Names of fields that hold a prompt and its answer, which are one text, in the order of reading."""
+_OF_PAIRS = ("sentence_good", "sentence_bad")
+"""Names of the fields of a minimal pair, as in BLiMP (Warstadt et al. 2020)."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,10 @@ class Template:
             return MalformedRecord(fact, fix=SKIP)
         if not near and (prompts := self.of_prompts(texts)):
             return MalformedRecord(fact, fix=prompts)
+        if not near and {*_OF_PAIRS} <= {*texts}:
+            limit = f"{' and '.join(_OF_PAIRS)} are a minimal pair, which slm pairs compares"
+            as_text = Setting("text_key", _OF_PAIRS[0])
+            return MalformedRecord(fact, limit=limit, fix=("slm pairs RUN FILE; as text, ", as_text), is_pair=True)
         # A text is longer than what names or classes it.
         meant = likely or max(texts, key=lambda key: len(str(record[key])))
         fix = (Setting("text_key", meant),)

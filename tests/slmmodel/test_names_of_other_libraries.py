@@ -85,17 +85,23 @@ def test_of_a_vocabulary(name: str, text: str) -> None:
         ("complete", "write .generate in place of .complete"),
         ("history", "slm plot run -o curves.svg in a shell"),
         ("finetune", "slm resume run in a shell, with another budget also -o NEW"),
-        ("bpb", "run.result, the totals of training with loss and val_bpb; run.evaluate().bpb_total scores documents"),
-        ("vocab_size", "run.vocab.padded_vocab, the rows of an embedding; "),
-        ("block_size", "run.seq_len"),
+        (
+            "bpb",
+            "load('run').result, the totals of training with loss and val_bpb; .evaluate().bpb_total scores documents",
+        ),
+        ("vocab_size", ".vocab.padded_vocab, the rows of an embedding; "),
+        ("block_size", ".seq_len"),
+        ("batch_size", ".config['run']['batch_tokens'], the ids of a step"),
+        ("surprisal", "write .score("),
     ],
 )
 def test_of_a_run(load: Any, name: str, fix: str) -> None:
     run = load("run")
     assert re.search(rf"\n  fix:   .*{re.escape(fix)}", said(run, name))
     assert not hasattr(run, name)
-    if fix.startswith("run.") and ", " not in fix:
-        eval(fix if hasattr(run, fix.removeprefix("run.")) else f"run.{fix}", {"run": run})
+    code = re.split(", the |; slmmodel|; .evaluate", said(run, name).partition("\n  fix:   ")[2])[0]
+    if code.startswith("import "):
+        exec(code, {})
 
 
 @pytest.mark.parametrize("load", [slmmodel.load, app.load])

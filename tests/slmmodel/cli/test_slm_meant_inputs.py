@@ -25,6 +25,7 @@ import slmmodel
 from slmmodel import app
 from slmmodel.cli.pairs import read_pairs
 from slmmodel.errors import InvalidConfig, InvalidInput, MissingInput
+from slmtok.errors import MalformedRecord
 from slmtok.errors import MissingInput as MissingFile
 from slmtok.file_content import content_of
 
@@ -311,3 +312,17 @@ def test_a_path_of_a_configuration_is_of_the_working_folder(slm, here):
     assert "fix:   write data in that line\n" in err
     file.write_text("data: {train: data}\n")
     slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=0)
+
+
+def test_minimal_pairs_are_compared_not_scored_as_text(slm: Callable[..., Any], here: Path) -> None:
+    """The longest field of BLiMP is the sentence that is wrong, whose bits per byte were measured."""
+    pairs = [
+        {"sentence_good": f"The {n} cats sleep.", "sentence_bad": f"The {n} cats sleeps.", "UID": "x"} for n in "ab"
+    ]
+    Path("blimp.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    err = slm("eval", "run", "--on", "blimp.jsonl", code=1).err
+    assert err.endswith("  fix:   slm pairs run blimp.jsonl\n")
+    with pytest.raises(MalformedRecord) as caught:
+        app.load("run").evaluate("blimp.jsonl")
+    assert caught.value.fix == "slm pairs run blimp.jsonl"
+    assert "slm pairs RUN blimp.jsonl" in slm("train", "blimp.jsonl", "-t", "tok.json", *TRAIN, "-o", "new", code=1).err

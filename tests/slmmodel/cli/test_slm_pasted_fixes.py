@@ -510,7 +510,7 @@ def test_rows_and_modules(here):
     }.items():
         with pytest.raises(AttributeError) as module:
             getattr(run, name)
-        assert str(module.value).endswith(f"  limit: a Run is not a module; its module is run.model\n  fix:   {fix}")
+        assert str(module.value).endswith(f"  limit: a Run is not a module; its module is .model\n  fix:   {fix}")
     with pytest.raises(AttributeError, match=r"evaluation mode; \.evaluate\(\) of it measures bits per byte$"):
         slmmodel.app.load("run").eval()
     with pytest.raises(AttributeError, match=r"has no attribute 'evaluat'$"):
@@ -525,7 +525,7 @@ def test_rows_and_modules(here):
         assert type(loaded) is type(load("run"))
     with pytest.raises(WrongType, match=r"  fix:   run\.generate\(prompt\), or run\.score\(text\)$"):
         of_text("the fox")
-    with pytest.raises(AttributeError, match=r"  fix:   run\.run\.seq_len$"):
+    with pytest.raises(AttributeError, match=r"  fix:   write \.run\.seq_len in place of \.seq_len$"):
         of_text.seq_len  # noqa: B018
 
 

@@ -117,6 +117,8 @@ def test_a_file_and_set_and_options(slm, data):
         (["--set", "optim"], 2, "--set 'optim' is not NAME=VALUE"),
         (["--budget", "2M"], 2, "--budget '2M' is not KIND=AMOUNT"),
         (["--budget", "weeks=2"], 2, "unknown budget 'weeks'"),
+        (["--budget", "words=10M"], 2, "fix:   --budget bytes=60000000, at 6 bytes for each in English"),
+        (["--budget", "sentences=10M"], 2, "fix:   --budget epochs=1, which trains on the whole text once"),
         (["--budget", "hours=1"], 2, "fix:   --budget time=1h\n"),
         (["--budget", "minutes=5"], 2, "fix:   --budget time=5min\n"),
         (["--budget", "epoch=3"], 2, "fix:   --budget epochs=3\n"),

@@ -230,7 +230,10 @@ FIXES |= {
     "train a.txt --vocab 280 --domain a=a.txt --mix a=-1 -o x": (2, "fix:   --mix a=0, which leaves its text out\n"),
     "train a.txt --vocab 280 --model_prefix x": (2, "fix:   use -o x.json\n"),
     "pack a.txt -t tok.json -o -": (2, "-o - is stdout, and this output needs a name\n"),
-    "pack a.txt -t tok.json -o x --val 200%": (2, "fix:   --val tail:10%, which is the end of the corpus, or, of many documents, "),
+    "pack a.txt -t tok.json -o x --val 200%": (
+        2,
+        "fix:   --val tail:10%, which is the end of the corpus, or, of many documents, ",
+    ),
     "encode data -t tok.json": (2, "data/manifest.json is the manifest of packed data of slmtok, not text\n"),
     "encode a.counts -t tok.json": (2, "a.counts is a counts file, not text\n"),
     "encode a.txt -t tok.json --add-special-tokens": (2, "fix:   use --bos --eos\n"),
