@@ -260,11 +260,12 @@ def _refuse_other_kinds(source: str, input_format: str) -> None:
 
 def _foreign_tokenizer(source: str, kind: str) -> str | None:
     """What a file of a tokenizer of another library is; None for other files."""
-    if kind == RANKS:
+    head = read_file(source, HEAD_BYTES) if Path(source).is_file() else b""
+    if kind == RANKS and not head.split()[0].isdigit():
+        # Lines of two ids look like ranks, too.
         return "a rank file of tiktoken"
     if names_tokenizer(source):
         return "a tokenizer.json of Hugging Face"
-    head = read_file(source, HEAD_BYTES) if Path(source).is_file() else b""
     if content_of(head) not in (None, SENTENCEPIECE) or not head.strip():
         return None
     foreign = foreign_file(source, head)

@@ -179,6 +179,11 @@ def test_a_tokenizer_json_is_no_ids(slmtok, here) -> None:
     assert (ran.code, "error: hf/tokenizer.json is a tokenizer.json of Hugging Face, not ids\n" in ran.err) == (2, True)
 
 
+def test_lines_of_two_ids_are_no_ranks(slmtok, here) -> None:
+    Path("two.txt").write_text("280 281\n")
+    assert slmtok("decode", "two.txt", "-t", "tok.json").code == 0
+
+
 @pytest.mark.parametrize("data", [b"\n\xc7\0\0\x01\x02", b"\xc7[ 1 \0\0\x02"])
 def test_binary_data_is_named_by_its_first_bytes(slmtok, here, data: bytes) -> None:
     err = slmtok("decode", "-t", "tok.json", stdin=data).err
