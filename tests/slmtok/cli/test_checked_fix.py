@@ -53,7 +53,7 @@ def test_what_else_is_wrong_is_said(slmtok, here, line, fix):
     ("line", "fix"),
     {
         "train none.txt --vocab many": "--vocab 8192, for instance; besides, there is no file or folder 'none.txt'",
-        "encode a.txt -t tok.json --threads x --format zz": "--threads 0, which is all; besides, --format takes one of ",
+        "encode a.txt -t tok.json --threads x --format zz": "--threads 0, which is all; besides, --format takes ",
         # The value is one that is to be chosen, or there is none.
         "train a.txt --vocab 280 --max-bytes 12XB -o x": "--max-bytes N, with N a number in digits",
     }.items(),

@@ -6,9 +6,9 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
