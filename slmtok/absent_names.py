@@ -75,4 +75,4 @@ def _hint(tok: Tokenizer, name: str) -> str:
         return f"; the package has it: import slmtok; help(slmtok.{name})"
     if call := call_meant(name):
         return f"; {call}"
-    return "; dir(tok) lists those that it has, and slmtok.compat has adapters with names of other libraries"
+    return "; dir(tok) lists its attributes, and slmtok.compat has adapters with names of other libraries"

@@ -222,7 +222,7 @@ def _add_other_fault(error: Any, fix: str, program: Program, given: Sequence[str
         return
     words[places[0]] = shlex.split(value)[0]
     fault = fault_of(words, words, program)
-    if fault is None or fault.startswith(tuple(f"{name} " for name in option.opts)):
+    if fault in (None, error.fact) or str(fault).startswith(tuple(f"{name} " for name in option.opts)):
         # The value may stand for one that is to be chosen.
         return
     again = _mended_again(words, words, program)
