@@ -213,7 +213,8 @@ def _add_other_fault(error: Any, fix: str, program: Program, given: Sequence[str
     command = _command(given, program)
     flag, _, value = options_in(fix.removeprefix("use ")).partition(" ")
     option = options_by_flag(command).get(flag) if command else None
-    if option is None or option.is_flag or len(shlex.split(value)) != 1:
+    # A pair, as of --set, stands beside the others and replaces none.
+    if option is None or option.is_flag or len(shlex.split(value)) != 1 or "=" in value:
         return
     apart = (word.split("=", 1) if word.partition("=")[0] in option.opts else [word] for word in given)
     words = [part for parts in apart for part in parts]
