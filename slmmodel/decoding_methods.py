@@ -30,7 +30,7 @@ class Method:
     draws: bool
     """whether temperature and filters have an effect"""
     options: tuple[str, ...] = ()
-    """those that have no effect without it"""
+    """options that have no effect without it"""
 
 
 def _beam(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:

@@ -84,7 +84,7 @@ OF_BATCHES = {
     "cpu": "batch.to(torch.device('cpu'))",
     **dict.fromkeys(("keys", "items", "values"), "vars(batch)"),
     **dict.fromkeys(("shape", "size", "batch_size"), "batch.ids.shape"),
-    **dict.fromkeys(_IDS, "batch.n_targets, the targets that are scored"),
+    **dict.fromkeys(_IDS, "batch.n_targets, the number of scored ids"),
 }
 OF_SAMPLES = {
     **dict.fromkeys((*_INPUTS, "token_ids", "sequences", "output_ids"), "sample.ids"),

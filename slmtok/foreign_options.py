@@ -502,7 +502,7 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
 
 
 def _stays_text(spelled: Mapping[str, str]) -> tuple[str | Setting, ...]:
-    """How these specials differ from those that other libraries find in each text; nothing without any."""
+    """The note that text which spells a special token stays text, unlike in other libraries; () without specials."""
     if not spelled:
         return ()
     stays = f"; text that spells {'it' if len(spelled) == 1 else 'them'} stays text, also in pack"

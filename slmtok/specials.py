@@ -329,7 +329,7 @@ class Specials(Mapping[str, int]):
             for _ in self.tokens:
                 if not isinstance(sound, dict):
                     break
-                # One error is about one spelling of those that are wrong.
+                # An error names one wrong spelling, and others may follow.
                 error.fields["spellings"], error.fix = sound, (Setting(option, sound),)
                 try:
                     self._respelled(sound, option)

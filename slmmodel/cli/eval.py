@@ -346,7 +346,7 @@ def _check(
         wrong = differences(stated, computed)
     else:
         wrong = [f"model.weights is {stated['model']['weights'][:16]}…; {weights[:16]}… here"] * len(others)
-        wrong += [f"documents.data is {data[:16]}…; {source.digest[:16]}… here: --on DATA names those that were scored"]
+        wrong += [f"documents.data is {data[:16]}…; {source.digest[:16]}… here: --on DATA names the scored data"]
         others.append("other documents")
     bits = {name: computed and computed[name] for name in ("bpb_total", "bpb_content")}
     rows = [("bpb_total", "" if computed is None else f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong)), *rows]

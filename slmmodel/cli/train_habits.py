@@ -438,7 +438,7 @@ def _track(value: str | None, arguments: Sequence[str]) -> str:
 
 
 def _not_installed(packages: Sequence[str]) -> str:
-    """What a remedy that logs to these packages says of those that are not installed."""
+    """The end of a remedy: the command that installs the missing ones of these packages; "" where all are installed."""
     absent = [each for each in packages if find_spec(each) is None]
     are = "is" if len(absent) == 1 else "are"
     return f"; {' and '.join(absent)} {are} not installed: pip install {' '.join(absent)}" if absent else ""

@@ -20,6 +20,7 @@ import click
 from slmtok.cli.arguments import (
     OUTPUT_FLAGS,
     lacks_text,
+    options_by_flag,
     placeholder_words,
     positional,
     positional_params,
@@ -36,7 +37,7 @@ from slmtok.cli.repairs import (
     without_one,
     without_quotes,
 )
-from slmtok.cli.unknown_options import QUOTED
+from slmtok.cli.unknown_options import QUOTED, options_in
 from slmtok.errors import SlmtokError, render
 from slmtok.files import free_name
 
@@ -103,6 +104,8 @@ def _check_line(error: Any, line: str, program: Program, given: Sequence[str], *
     words = _words(line) if named else None
     if named and words:
         _mend(error, named, words, given)
+    elif not named:
+        _add_other_fault(error, line, program, given)
 
 
 def _near_lines(given: Sequence[str], program: Program) -> Iterator[list[str]]:
@@ -203,6 +206,28 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
         line, fault = shlex.join([program.name, *kept]), fault_of(kept, parts, program)
     # Behind the line, the shell would run it, and the prose as well.
     error.fix = f"besides, {fault}; with that mended: {line}"
+
+
+def _add_other_fault(error: Any, fix: str, program: Program, given: Sequence[str]) -> None:
+    """Adds to a fix, which is one option with a value, what else is wrong with the given line."""
+    command = _command(given, program)
+    flag, _, value = options_in(fix.removeprefix("use ")).partition(" ")
+    option = options_by_flag(command).get(flag) if command else None
+    # A pair, as of --set, stands beside the others and replaces none.
+    if option is None or option.is_flag or len(shlex.split(value)) != 1 or "=" in value:
+        return
+    apart = (word.split("=", 1) if word.partition("=")[0] in option.opts else [word] for word in given)
+    words = [part for parts in apart for part in parts]
+    places = [at for at, word in enumerate(words, 1) if word in option.opts]
+    if len(places) != 1 or [*words, "-"][places[0]].startswith("-"):
+        return
+    words[places[0]] = shlex.split(value)[0]
+    fault = fault_of(words, words, program)
+    if fault in (None, error.fact) or str(fault).startswith(tuple(f"{name} " for name in option.opts)):
+        # The value may stand for one that is to be chosen.
+        return
+    again = _mended_again(words, words, program)
+    error.fix = f"{shlex.join([program.name, *again])} # besides, {fault}" if again else f"{fix}; besides, {fault}"
 
 
 def _mended_again(words: Sequence[str], given: Sequence[str], program: Program) -> list[str] | None:

@@ -353,7 +353,9 @@ def explain_too_small(error: CorpusTooSmall) -> None:
     if found := encoding_meant(*_corpus()):
         path, names = found
         error.limit = f"{path} is not UTF-8, and its bytes were kept: it reads as words in {' and in '.join(names)}"
-        error.fix = ", or ".join(f"--encoding {name}" for name in names)
+        has_few = "supported" in error.fields
+        smaller, why = (" --allow-smaller", ", as the text may support fewer ids") if has_few else ("", "")
+        error.fix = ", or ".join(f"--encoding {name}{smaller}" for name in names) + why
     context, kind = click.get_current_context(silent=True), noted_kind()
     if kind and len(kind.paths) == len(_corpus()[0]):
         from slmtok.corpus.kept_bytes import encoding_of

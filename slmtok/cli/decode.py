@@ -15,7 +15,7 @@ import click
 from slmtok.cli import packed
 from slmtok.cli.arguments import command_line, tokenizer_beside, without_options
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import PLAIN_TEXT, STDIO, check_output, document_range, writing
+from slmtok.cli.files import PLAIN_TEXT, STDIO, check_output, document_range, names_tokenizer, writing
 from slmtok.cli.options import (
     argument,
     arguments_of_command,
@@ -36,9 +36,11 @@ from slmtok.errors import (
     Setting,
     UnknownId,
 )
-from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
+from slmtok.file_content import HEAD_BYTES, SENTENCEPIECE, content_of
+from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, RANKS, SHARD, kind_of_file
 from slmtok.files import missing_input, read_file
 from slmtok.formats import id_files
+from slmtok.formats.foreign_files import foreign_file
 from slmtok.id_arrays import OFFSETS_SUFFIX, UNKNOWN_ID_FIX, complete_error
 from slmtok.sizes import format_bytes
 
@@ -242,15 +244,32 @@ def _refuse_other_kinds(source: str, input_format: str) -> None:
     if kind == SHARD and input_format != "auto":
         fact = f"{source} is {NAMES[SHARD]}, whose ids follow a header"
         raise OptionError(fact, where=source, fix="leave --input-format out", option="input_format", path=source)
-    if kind in NAMES and kind != SHARD:
+    name = NAMES.get(kind) if kind != SHARD else None
+    if name is None and input_format in ("auto", "ids") and id_files.format_of(source) == "ids":
+        name = _foreign_tokenizer(source, kind)
+    if name is not None:
         folder = Path(source).parent
         fix = f"name the folder: {folder}" if kind in (MANIFEST, LAYOUT) else "name a file of ids, or packed data"
-        raise OptionError(f"{source} is {NAMES[kind]}, not ids", where=source, fix=fix, option="source", path=source)
+        raise OptionError(f"{source} is {name}, not ids", where=source, fix=fix, option="source", path=source)
     beside = id_files.companion_of(source)
     if beside is not None:
         raise OptionError(
             f"{source} is {beside.name}, not ids", where=source, fix=beside.fix, option="source", path=source
         )
+
+
+def _foreign_tokenizer(source: str, kind: str) -> str | None:
+    """What a file of a tokenizer of another library is; None for other files."""
+    head = read_file(source, HEAD_BYTES) if Path(source).is_file() else b""
+    if kind == RANKS and not head.split()[0].isdigit():
+        # Lines of two ids look like ranks, too.
+        return "a rank file of tiktoken"
+    if names_tokenizer(source):
+        return "a tokenizer.json of Hugging Face"
+    if content_of(head) not in (None, SENTENCEPIECE) or not head.strip():
+        return None
+    foreign = foreign_file(source, head)
+    return foreign.name if foreign else None
 
 
 def _read_ids(

@@ -107,7 +107,7 @@ def _notes_on_utf_8(
     if others:
         converted = conversion_of_others(heads, others, files)
         command = f": {with_force(f'{converted[1]} without --encoding')}" if converted else ", and leave it out"
-        remedy = f"one --encoding reads all files: convert those that are not UTF-8{command}"
+        remedy = f"one --encoding reads all files: convert the files that are not UTF-8{command}"
     return [f"{shown_name(utf_8[0])}{several} characters beyond ASCII are misread as {encoding}; {remedy}"]
 
 

@@ -71,6 +71,8 @@ def _misfits(context: click.Context) -> Iterator[str]:
             yield f"{value!r} is not a counts file"
         if words == {"RUN"} and isinstance(param, click.Argument) and os.path.isfile(value):  # noqa: PTH113
             yield f"{value!r} is a file, not a run"
+        if words == {"DATA"} and names_tokenizer(value):
+            yield f"{value!r} is a tokenizer, not packed data"
         if words == {"TOK"} and not os.path.isdir(value) and not names_tokenizer(value):  # noqa: PTH112
             yield f"{value!r} is not a tokenizer"
         if not words <= {"CORPUS", "TEXT", "COUNTS"}:

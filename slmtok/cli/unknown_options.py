@@ -287,7 +287,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
         arguments, remark = combined
     if len(unknown) < (1 if whole or combined else least) or (left_out and len(unknown) < len(left_out) + 2):
         return None
-    words: list[str] = []
+    words, own = list[str](), _own_options(context)
     each_other, expanded = "", dict[str, str]()
     rest = enumerate(arguments)
     for at, word in rest:
@@ -318,6 +318,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             # Two options of another tool may name one argument.
             is_named = argument in map(shlex.quote, words)
             taken = [] if is_named else shlex.split(argument or options_in(ours.removeprefix("use ")))
+            taken = [] if taken[:1] and taken[0] in own else taken
             words += taken
             expanded |= {word: f'"{word}"' for word in taken if word.startswith("$(")}
             each_other = each_other or "".join(_EACH_OTHER.findall(ours))
@@ -330,6 +331,14 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
         # The shell expands it, which it does not within single quotes.
         line = line.replace(shlex.quote(word), written)
     return line + each_other + remark
+
+
+def _own_options(context: click.Context) -> set[str]:
+    """The spellings of the options with one value that the command line has."""
+    options, words = options_by_flag(context.command), arguments_of(context)
+    flags = (word.partition("=")[0].replace("_", "-") if word[:2] == "--" else word[:2] for word in words)
+    given = (option for flag in flags if (option := options.get(flag)) and not option.multiple)
+    return {spelling for option in given for spelling in option.opts}
 
 
 def _corpus_words(option: str, value: str | None) -> list[str]:

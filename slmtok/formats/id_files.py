@@ -304,23 +304,25 @@ def write_ids(target: str, rows: Sequence[Ids], dtype: np.dtype[Any], *, has_hea
 
 def parse_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     """(line number from 1, its ids) of each line. Raises `MalformedRecord`, `UnknownId`."""
-    line = _Line(name, 1)
+    block = stream.read(BLOCK_BYTES)
+    head = block[:HEAD_BYTES]
+    line = _Line(name, 1, head)
     is_open = is_last = False
     incomplete_word = b""
     while not is_last:
-        block = stream.read(BLOCK_BYTES)
         # A terminal would wait for a second end behind a short block.
         is_last = len(block) < BLOCK_BYTES
         *ended, rest = (incomplete_word + block).split(b"\n")
         for text in ended:
             line.add(text)
             yield line.number, line.ids()
-            line = _Line(name, line.number + 1)
+            line = _Line(name, line.number + 1, head)
             is_open = False
         complete = _complete_words(rest) if len(rest) < _MAX_WORD_BYTES else len(rest)
         line.add(rest[:complete])
         incomplete_word = rest[complete:]
         is_open = is_open or bool(rest)
+        block = b"" if is_last else stream.read(BLOCK_BYTES)
     line.add(incomplete_word)
     if is_open:
         yield line.number, line.ids()
@@ -332,10 +334,11 @@ def _complete_words(text: bytes) -> int:
 
 
 class _Line:
-    """The ids of one line so far, each part as uint32 where it fits, else int64."""
+    """The ids of one line so far, each part as uint32 where it fits, else int64. head: the beginning of the stream."""
 
-    def __init__(self, name: str, number: int) -> None:
+    def __init__(self, name: str, number: int, head: bytes) -> None:
         self.number = number
+        self._head = head
         self._where = f"{name}, line {number:,}"
         self._parts: list[NDArray[Any]] = []
         self._n_words = 0
@@ -406,7 +409,8 @@ class _Line:
         match = _WORD.fullmatch(word)
         if match is None or int(match[2] or 0) > int(match[3] or 0):
             text = word[:24].decode("utf-8", "backslashreplace")
-            content = content_of(word) if index == 0 else None
+            is_first = self._head.lstrip().startswith(word[: HEAD_BYTES // 2])
+            content = content_of(self._head) if is_first else None
             if content is not None:
                 format = (
                     "npy" if word.startswith(NPY_MAGIC) else "bin" if content is BINARY or content.encoded else None

@@ -179,6 +179,31 @@ def shards_of_run(folder: Path, journal: Journal) -> set[str]:
     return names | {shard_name(split, sum(name.startswith(split) for name in names)) for split in SPLITS}
 
 
+def refuse_held(folder: Path, journal: Journal) -> None:
+    """Raises `OutputExists` where another process packs into the folder."""
+    if journal.held:
+        raise OutputExists(
+            f"{str(folder)!r} is being packed by another process",
+            where=str(folder / JOURNAL),
+            fix=("wait for it, or name another ", Setting("output")),
+            path=str(folder),
+        )
+
+
+def remove_run(folder: Path) -> None:
+    """Removes the files of a run, finished or not, as `wipe`, and its journal.
+
+    Raises `OutputExists` for a run of another process.
+    """
+    journal = Journal(folder)
+    try:
+        refuse_held(folder, journal)
+        wipe(folder, shards_of_run(folder, journal))
+        journal.remove()
+    finally:
+        journal.close()
+
+
 def _name(path: Path) -> str:
     return path.name
 

@@ -284,12 +284,26 @@ def _lacks_subsets(out: Path, options: PackOptions) -> bool:
 
 
 def _claim(out: Path, layout: Layout, tokenizer: Tokenizer, *, force: bool) -> None:
-    """Removes another layout under `force`, and begins one. Raises `OutputExists` for a folder of other files."""
-    if not (out / META).is_file() and not folder.holds_packing(out) and not (out / WORK_FOLDER).is_dir():
+    """Removes another layout under `force`, finished or not, and begins one.
+
+    Raises `OutputExists` for a folder of other files, and for an unfinished run of another layout.
+    """
+    work = out / WORK_FOLDER
+    if not (out / META).is_file() and not folder.holds_packing(out) and not work.is_dir():
         folder.refuse_files(out)
+    if layout.files is None and folder.holds_packing(work) and not work.is_symlink():
+        if not force:
+            raise OutputExists(
+                f"output {str(out)!r} holds an unfinished run of pack",
+                where=str(work),
+                limit=("begun with another layout, now ", Setting("output_format", layout.name)),
+                fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
+                path=str(out),
+            )
+        _remove_work(work)
     if force:
         _remove_layout(out)
-    elif not (out / WORK_FOLDER).exists():
+    elif not work.exists():
         _refuse_complete(out, layout, tokenizer)
     if layout.files is not None:
         _begin(out, layout, force=force)
@@ -329,8 +343,8 @@ def _begin(out: Path, layout: Layout, *, force: bool) -> None:
         folder.refuse_files(out)
     folder.make(out)
     folder.make_inner(work)
-    if force and (out / MANIFEST).exists():
-        folder.wipe(out)
+    if force and folder.holds_packing(out):
+        folder.remove_run(out)
         (out / folder.REMOVED).unlink(missing_ok=True)
 
 
@@ -371,7 +385,8 @@ def _publish(shards: Shards, out: Path, layout: Layout, options: PackOptions) ->
 
 def _remove_work(work: Path) -> None:
     """Removes the shards from which the files were made."""
-    folder.wipe(work)
+    atomic.remove_stale(work / "files")
+    folder.remove_run(work)
     for name in (VOCAB, TOKENIZER, folder.REMOVED):
         (work / name).unlink(missing_ok=True)
     with suppress(OSError):

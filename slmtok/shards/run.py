@@ -24,7 +24,6 @@ from slmtok.errors import (
     DocumentTooLarge,
     MalformedRecord,
     Message,
-    OutputExists,
     PlanMismatch,
     Setting,
     SlmtokError,
@@ -320,13 +319,7 @@ class PackRun:
         self._is_made = not self.folder.exists()
         folder.make(self.folder)
         self._journal = journal = Journal(self.folder)
-        if journal.held:
-            raise OutputExists(
-                f"{str(self.folder)!r} is being packed by another process",
-                where=str(self.folder / JOURNAL),
-                fix=("wait for it, or name another ", Setting("output")),
-                path=str(self.folder),
-            )
+        folder.refuse_held(self.folder, journal)
         found = None if force else plan.read(self.folder)
         state = None if found is None else self._resume(found, journal)
         if state is None:

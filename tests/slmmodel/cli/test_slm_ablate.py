@@ -645,6 +645,11 @@ def test_the_fix_of_patterns_keeps_a_regex(values: list[str], fix: str, slm) -> 
         assert (f"fix:   {fix}\n" in err) == (words is line), err
 
 
+def test_a_tokenizer_in_the_place_of_data_is_said_beside_a_wrong_option(inputs: Path, slm) -> None:
+    err = slm("ablate", str(inputs / "a.json"), "--seeds", "1,2,3", code=2).err
+    assert f"fix:   --seeds 3; besides, '{inputs / 'a.json'}' is a tokenizer, not packed data\n" in err
+
+
 def test_sizes_that_the_tokenizer_cannot_be_cut_to(inputs: Path, slm) -> None:
     text, tok = ["--text", inputs / "text.txt", "--document", "line"], inputs / "a.json"
     n_vocab = slmtok.load(tok).n_vocab

@@ -722,7 +722,7 @@ EVALUATIONS = {
     "sample run --ids 1,99999": (2, "encode the prompt with the tokenizer of the run: -p TEXT\n"),
     "sample run --ids=": (2, "leave it out: a sample then begins a document\n"),
     "sample run hi --num_beams 3": (2, "use --beam 3\n"),
-    "compare a b --resamples 0": (2, "--resamples 10000, as without it\n"),
+    "compare a b --resamples 0": (2, "--resamples 10000, as without it; besides, there is no file or folder 'a'\n"),
     "passkey run -o x.html --plot x.html": (2, "another --plot\n"),
     "eval run --step 7": (1, "--step 2\n"),
     "eval --check tok.json": (1, "name a certificate: slm eval RUN writes RUN/eval/val.json\n"),

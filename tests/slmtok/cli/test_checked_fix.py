@@ -50,6 +50,28 @@ def test_what_else_is_wrong_is_said(slmtok, here, line, fix):
 
 
 @pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "train none.txt --vocab many": "--vocab 8192, for instance; besides, there is no file or folder 'none.txt'",
+        "encode a.txt -t tok.json --threads x --format zz": "--threads 0, which is all; besides, --format takes ",
+        # The value is one that is to be chosen, or there is none.
+        "train a.txt --vocab 280 --max-bytes 12XB -o x": "--max-bytes N, with N a number in digits",
+    }.items(),
+)
+def test_what_else_is_wrong_is_said_beside_an_option(slmtok, here, line, fix):
+    found = fix_of(slmtok(*line.split()))
+    assert found.startswith(fix) and found.count("besides") == fix.count("besides")
+
+
+def test_two_options_with_wrong_values_are_mended_together(slmtok, here):
+    fix = fix_of(slmtok("train", "a.txt", "--vocab=x", "-o", "x.json", "--scheme", "bpee"))
+    line, _, besides = fix.partition(" # besides, ")
+    assert line == "slmtok train a.txt --vocab 8192 -o x.json --scheme bpe" and besides.startswith(
+        "--scheme takes one "
+    )
+
+
+@pytest.mark.parametrize(
     "line", ["trian a.txt --vocab 280", "trian *.txt --vocab 280", "trian hf:a/b --vocab 280", "train --vocab 280"]
 )
 def test_a_sound_line_and_one_with_placeholders_stay(slmtok, here, line):

@@ -153,3 +153,38 @@ def test_ids_that_encode_wrote_are_described_by_their_text(slmtok, here: Path, o
     package.load("tok.json").save("other.json")
     # The ids may be those of either.
     assert slmtok("info", ids).err.endswith(f"  fix:   slmtok decode {ids} -t TOK\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fact"),
+    [
+        ("m.model", b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02", "m.model is a SentencePiece model, not ids"),
+        ("cl.tiktoken", b"AA== 0\nAQ== 1\n", "cl.tiktoken is a rank file of tiktoken, not ids"),
+        ("vocab.txt", b"[PAD]\n[UNK]\n", "vocab.txt is the vocabulary of a WordPiece tokenizer, not ids"),
+    ],
+)
+@pytest.mark.parametrize("tokenizer", [[], ["-t", "tok.json"]])
+def test_a_tokenizer_of_another_library_is_no_ids(slmtok, here, name, content, fact, tokenizer) -> None:
+    Path(name).write_bytes(content)
+    ran = slmtok("decode", name, *tokenizer)
+    assert (ran.code, ran.err) == (
+        2,
+        f"error: {fact}\n  where: {name}\n  fix:   name a file of ids, or packed data\n",
+    )
+
+
+def test_a_tokenizer_json_is_no_ids(slmtok, here) -> None:
+    assert slmtok("export", "tok.json", "--output-format", "hf", "-o", "hf").code == 0
+    ran = slmtok("decode", "hf/tokenizer.json", "-t", "tok.json")
+    assert (ran.code, "error: hf/tokenizer.json is a tokenizer.json of Hugging Face, not ids\n" in ran.err) == (2, True)
+
+
+def test_lines_of_two_ids_are_no_ranks(slmtok, here) -> None:
+    Path("two.txt").write_text("280 281\n")
+    assert slmtok("decode", "two.txt", "-t", "tok.json").code == 0
+
+
+@pytest.mark.parametrize("data", [b"\n\xc7\0\0\x01\x02", b"\xc7[ 1 \0\0\x02"])
+def test_binary_data_is_named_by_its_first_bytes(slmtok, here, data: bytes) -> None:
+    err = slmtok("decode", "-t", "tok.json", stdin=data).err
+    assert "error: this is binary data (it has zero bytes), not lines of ids\n" in err

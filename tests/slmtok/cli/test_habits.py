@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
@@ -79,6 +80,7 @@ def test_powers_of_ten_are_integers(slmtok, tmp_path, text) -> None:
 
 
 def test_thousands_are_either(slmtok) -> None:
+    Path("a.txt").write_text("the cat sat")
     ran = slmtok("train", "a.txt", "--vocab", "8k")
     assert (
         ran.code == 2 and "not '8k'; 8000 or 8192?" in ran.err and "fix:   --vocab 8000, or --vocab 8192\n" in ran.err

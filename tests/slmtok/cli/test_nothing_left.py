@@ -310,7 +310,7 @@ OTHER_WAY_ROUND = {
     "set-special user=u tok.json -o x": (2, "slmtok set-special tok.json user=u -o x"),
     "diff a.txt tok.json": (1, "slmtok diff tok.json small.json --on a.txt"),
     "extend tok.json small.json --vocab 300 -o x": (2, "name the text; slmtok slice and slmtok extend make other"),
-    "exposure tok.json data": (2, "leave one out: slmtok exposure takes DATA and options"),
+    "exposure tok.json data": (2, "slmtok exposure data\n"),
 }
 
 

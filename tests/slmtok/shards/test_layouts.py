@@ -157,6 +157,31 @@ def test_an_unfinished_run_of_shards_is_no_folder_of_other_files(records, tokeni
     pack(records, tokenizer, tmp_path / "d", output_format="slm")
 
 
+@pytest.mark.parametrize(("before", "after"), [("slm", "nanogpt"), ("nanogpt", "slm"), ("npy", "nanogpt")])
+def test_force_removes_an_unfinished_run_of_another_layout(records, tokenizer, tmp_path, monkeypatch, before, after):
+    out = tmp_path / "d"
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "check_in_place", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            pack(records, tokenizer, out, output_format=before)
+    (out / "mine.txt").write_bytes(b"mine")
+    pack(records, tokenizer, out, output_format=after, force=True)
+    pack(records, tokenizer, tmp_path / "fresh", output_format=after)
+    fresh = {path.name for path in (tmp_path / "fresh").iterdir()}
+    assert {path.name for path in out.iterdir()} == {*fresh, "mine.txt"}
+
+
+def test_shards_do_not_begin_beside_an_unfinished_run_of_another_layout(records, tokenizer, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "check_in_place", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
+    with pytest.raises(OutputExists, match="holds an unfinished run of pack") as caught:
+        pack(records, tokenizer, tmp_path / "d")
+    assert caught.value.fix == "force=True to replace it, or name another output"
+    pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_damaged_files_are_refused(tmp_path, name):
     path = tmp_path / "x.bin"

@@ -62,6 +62,16 @@ def test_the_work_folder_of_a_layout_is_no_link(records, tokenizer, tmp_path, pa
     assert content_of_files(packed) == before
 
 
+@links
+def test_an_unfinished_run_behind_a_link_stays(records, tokenizer, tmp_path, packed):
+    (packed / "plan.json").write_bytes(b"{}")
+    (tmp_path / "n").mkdir()
+    (tmp_path / "n" / ".packing").symlink_to(packed)
+    before = content_of_files(packed)
+    pack(records, tokenizer, tmp_path / "n", force=True)
+    assert content_of_files(packed) == before and (tmp_path / "n" / ".packing").is_symlink()
+
+
 def content_of_files(place):
     """Without temporary files, which stay while the process that wrote them runs."""
     return {path.name: path.read_bytes() for path in place.iterdir() if path.is_file() and path.suffix != ".part"}
