@@ -56,10 +56,18 @@ def _parsed(parse: Callable[[str], Any], expected: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+_OF_SCHEDULE = "  # optim.schedule.final: the last factor of optim.lr; optim.schedule.warmup: its steps or share"
+"""What schedules of other trainers have in their names, and ours in settings of their own."""
+
+
 def _one_of(option: str, names: Collection[str]) -> AfterValidator:
     def read(name: str) -> str:
         if name not in names:
-            raise unknown_name(option, name, names, Argument(option), option=option)
+            nearest = FOREIGN_VALUES.get(option, {}).get(name.lower())
+            error = unknown_name(option, name, names, Argument(option), nearest=nearest, option=option)
+            if nearest and option == "optim.schedule.kind" and "_" in name:
+                error.fix = (*(error.parts["fix"] or ()), _OF_SCHEDULE)
+            raise error
         return name
 
     return AfterValidator(read)
