@@ -143,7 +143,7 @@ def _fault(error: Exception, data: bytes = b"") -> FaultError:
         fact = "has a second document"
     elif isinstance(error, _RefusedError):
         fact = str(problem)
-    elif problem is not None and r"'\t'" in problem:
+    elif mark is not None and r"'\t'" in str(problem):
         fact = _fault_of_tabs(data.decode(errors="replace").split("\n"), mark.line)
     elif mark is not None and (fault := _indentation_fault(data.decode(errors="replace").split("\n"), mark.line)):
         return fault

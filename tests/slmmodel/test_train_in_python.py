@@ -381,7 +381,9 @@ def test_bytes_that_are_not_utf_8_are_warned_of(place: Path, small: dict[str, An
     with pytest.warns(UserWarning, match="is not UTF-8") as warned:
         run.evaluate(text)
     fix = str(warned[0].message).partition("for instance, ")[2]
-    assert fix.startswith("slmtok.Texts([open(") and run.evaluate(eval(fix, {"slmtok": slmtok})).bpb_total > 0
+    imported, _, fix = fix.partition("; ")
+    assert imported == "import slmtok" and fix.startswith("slmtok.Texts([open(")
+    assert run.evaluate(eval(fix, {"slmtok": slmtok})).bpb_total > 0
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of open(...).read() in the fix
@@ -394,6 +396,8 @@ def test_files_that_are_more_than_prose_are_warned_of(place: Path, small: dict[s
     with pytest.warns(UserWarning, match="read as text") as warned:
         run.evaluate(text)
     fix = str(warned[0].message).partition("read as text; ")[2].removesuffix(" for the documents between them")
+    imported, _, fix = fix.partition("; ")
+    assert imported == "import slmtok"
     assert run.evaluate(eval(fix, {"slmtok": slmtok})).n_docs == 400
     text.write_text('{"text": "once upon a time"}\n' * 200)
     with pytest.warns(UserWarning, match=r"JSON was read as text; a name that ends in \.jsonl for the text"):
