@@ -181,11 +181,11 @@ def switched_on(name: str, value: object) -> str | None:
 
 
 _RUN = "slmmodel.load('run').{}, or slmmodel.app.load('run') for text"
-_DATA = "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8), batches of packed data"
+_DATA = "slmmodel.data.ShardLoader('DATA', seq_len=256, batch_size=8), batches of packed data"
 OPENED = "slmmodel.load('run'), or slmmodel.app.load('run') for text"
 _BUILT = "from slmmodel.models import build; build(config) makes a model; slmmodel.load('run').model is a trained one"
-_OPTIMIZER = "slmmodel.train('data', settings={'optim.name': 'muon'})"
-_TRAIN = "slmmodel.train('data'), of packed data; slmmodel.app.train('corpus.txt', tokenizer='tok.json') takes text"
+_OPTIMIZER = "slmmodel.train('DATA', settings={'optim.name': 'muon'})"
+_TRAIN = "slmmodel.train('DATA'), of packed data; slmmodel.app.train('CORPUS', tokenizer='TOK') takes text"
 CALLS_ELSEWHERE = {
     "compare": "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes",
     "ablate": "slm ablate in a shell, then slmmodel.app.load_ablation(path)",
@@ -214,7 +214,7 @@ CALLS_ELSEWHERE = {
     **dict.fromkeys(("PRESETS", "presets", "list_presets"), "from slmmodel.models.presets import PRESETS"),
     **dict.fromkeys(("SamplingParams", "GenerationConfig"), "from slmmodel.sampling import SamplingOptions"),
     **dict.fromkeys(("AdamW", "Muon", "configure_optimizers"), _OPTIMIZER),
-    **dict.fromkeys(("set_seed", "manual_seed"), "slmmodel.train('data', seed=1)"),
+    **dict.fromkeys(("set_seed", "manual_seed"), "slmmodel.train('DATA', seed=1)"),
     "version": "slmmodel.__version__",
 }
 """Names of commands and of other libraries that this package lacks, each with what stands for it."""

@@ -277,9 +277,9 @@ def test_attributes_and_names_of_other_libraries(inside: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("DataLoader", "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8)"),
-        ("TokenDataset", "slmmodel.data.ShardDataset('data', seq_len=256)"),
-        ("load_dataset", "slmmodel.data.open_data('data')"),
+        ("DataLoader", "slmmodel.data.ShardLoader('DATA', seq_len=256, batch_size=8)"),
+        ("TokenDataset", "slmmodel.data.ShardDataset('DATA', seq_len=256)"),
+        ("load_dataset", "slmmodel.data.open_data('DATA')"),
     ],
 )
 def test_names_of_other_libraries_for_data(inside: Path, name: str, call: str) -> None:
@@ -288,7 +288,7 @@ def test_names_of_other_libraries_for_data(inside: Path, name: str, call: str) -
             exec(use, {"slmmodel": slmmodel})
         assert str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")" == f"import slmmodel; {call}"
     assert not hasattr(slmmodel.data, name)
-    eval(call.replace("256", "8"), {"slmmodel": slmmodel})
+    eval(call.replace("256", "8").replace("DATA", "data"), {"slmmodel": slmmodel})
 
 
 @pytest.mark.parametrize(
