@@ -40,6 +40,7 @@ from slmmodel.foreign_names import (
     own_setting,
     switched_on,
 )
+from slmmodel.hardware import DEVICE_NAMES, DEVICE_PATTERN
 from slmmodel.models import MODELS, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
 from slmmodel.models.presets import DEFAULT_PRESETS, PRESETS
@@ -130,8 +131,8 @@ def as_list(value: Any) -> Any:
 
 def _device(name: str) -> str:
     """The name of a device, which this machine need not have. Raises `ValueError`."""
-    if not re.fullmatch(r"auto|(cpu|cuda|mps)(:\d+)?", name, re.ASCII):
-        raise ValueError("auto, cpu, cuda, cuda:N, mps")
+    if not DEVICE_PATTERN.fullmatch(name):
+        raise ValueError(DEVICE_NAMES)
     return name
 
 
