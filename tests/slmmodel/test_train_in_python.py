@@ -418,3 +418,22 @@ def test_an_empty_prompt_without_a_special_that_begins_documents(place: Path, mo
     monkeypatch.setitem(vars(run.vocab), "specials", {})
     with pytest.raises(InvalidInput, match=r"no special that begins(.|\n)*run\.generate\(tok\.encode_list\("):
         run.generate([])
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "fix"),
+    [
+        ({"preset": "cpu-demo"}, {"run.batch_size": 8}, {"run.batch_tokens": 2048}),
+        ({}, {"run.batch_size": 8}, {"model.seq_len": 256, "run.batch_tokens": 2048}),
+        ({}, {"run": {"batch_size": 4, "seed": 3}, "model.preset": "cpu-demo"}, {"run.batch_tokens": 1024}),
+        ({}, {"model.block_size": 64, "batch_size": 8}, {"model.seq_len": 64, "run.batch_tokens": 512}),
+        ({}, {"optim.learning_rate": 0.1, "dtype": "bfloat16"}, {"optim.lr": 0.1, "run.precision": "bf16"}),
+    ],
+)
+def test_settings_of_another_trainer_get_their_values(
+    options: dict[str, Any], settings: dict[str, Any], fix: dict[str, Any], place: Path
+) -> None:
+    with pytest.raises(InvalidConfig, match=r"^unknown setting") as caught:
+        slmmodel.train(place / "data", output=place / "none", budget="steps=1", settings=settings, **options)
+    meant = eval(f"dict({caught.value.fix})")["settings"]
+    assert fix.items() <= meant.items() and not {"batch_size", "run.batch_size", "model.block_size"} & meant.keys()
