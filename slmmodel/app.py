@@ -15,7 +15,14 @@ from opcode import opmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from slmmodel.calls import NamesConstructors, explains_calls, explains_settings, tokenizer_argument, written_keywords
+from slmmodel.calls import (
+    NamesConstructors,
+    explains_calls,
+    explains_settings,
+    is_literal,
+    tokenizer_argument,
+    written_keywords,
+)
 from slmmodel.checks import (
     are_ids,
     call_of_rows,
@@ -35,7 +42,7 @@ from slmmodel.decoding_options import (
     refuse_stream,
     repeats_options,
 )
-from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
+from slmmodel.errors import MAX_SHOWN, InvalidInput, MissingInput, OptionError, WrongType, with_import
 from slmmodel.foreign_names import READ_OPTIONS
 from slmmodel.indexing import explains_indexing
 from slmmodel.notebook import html_table
@@ -239,7 +246,7 @@ class TextRun(metaclass=NamesConstructors):
 
         call = {"prompt": "generate", "text": "score"}[name]
         if isinstance(text, str):
-            warn_of_file_names([text], lambda: self._of_file(call, text, options))
+            warn_of_file_names([text], lambda: with_import(self._of_file(call, text, options)))
         else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
             of_ids = f".{call}({', '.join(['each', *options])})"
@@ -247,8 +254,10 @@ class TextRun(metaclass=NamesConstructors):
             has_rows = (
                 isinstance(values, list | tuple) and values and all(isinstance(row, list | tuple) for row in values)
             )
-            of_ids = call_of_rows(of_ids, values, load) if has_rows else load + of_ids.replace("(each", "(ids", 1)
-            fix = f"{name}='Once upon a time'; ids go to {of_ids}"
+            is_short = isinstance(values, list | tuple) and is_literal(values) and len(str(values)) <= MAX_SHOWN
+            ids = str(values) if is_short else "ids"
+            of_ids = call_of_rows(of_ids, values, load) if has_rows else load + of_ids.replace("(each", f"({ids}", 1)
+            fix = f"{name}='Once upon a time'; for ids: {of_ids}"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
                 texts = short_text(text, "texts")
                 fix = for_each(self._opened, f".{call}({', '.join(['text', *options])})", f"text in {texts}")
@@ -597,7 +606,8 @@ def _warn_of_contents(corpus: Corpus, in_call: Callable[[Setting], str]) -> None
 
     for note in (*content_notes(corpus.sources, corpus.options), kept_bytes_note(corpus.sources, corpus.options)):
         if note:
-            warn_caller(render(note, lambda option: in_call(option) if option.has_value else option.name))
+            text = render(note, lambda option: in_call(option) if option.has_value else option.name)
+            warn_caller(with_import(text))
 
 
 def _in_texts(sources: Sequence[str]) -> Callable[[Setting], str]:
@@ -661,4 +671,4 @@ def __getattr__(name: str) -> NoReturn:
     # Of an `AttributeError`, `from slmmodel.app import ...` would show no message.
     caller = sys._getframe(1)
     is_import = caller.f_code.co_code[caller.f_lasti] == opmap["IMPORT_FROM"]
-    raise (ImportError if is_import else AttributeError)(f"{__name__} has no {name!r}\n  fix:   {fix}")
+    raise (ImportError if is_import else AttributeError)(f"{__name__} has no {name!r}\n  fix:   {with_import(fix)}")

@@ -20,6 +20,7 @@ from slmmodel.errors import (
     OptionError,
     SlmmodelError,
     WrongType,
+    add_import,
     first_row,
     left_out,
     suggestion,
@@ -197,7 +198,8 @@ def _explained(
     def call(*args: Any, **keywords: Any) -> Any:
         try:
             return function(*args, **keywords)
-        except (TypeError, ValueError, OverflowError, SlmmodelError) as error:
+        except Exception as error:
+            add_import(error)
             _check_digits(function, args, keywords)
             _refuse_opened(function, args, keywords)
             if isinstance(error, SlmmodelError):

@@ -278,7 +278,7 @@ def read_yaml(path: str) -> Settings:
             f"cannot read {path!r}: {error.strerror}", where="--config", fix="name a text file", path=path
         ) from error
     except FaultError as fault:
-        mend = remedy(fault)
+        mend = remedy(fault, path)
         if Path(path).suffix not in (".yaml", ".yml"):
             mend += "; slm config > run.yaml writes a configuration"
         raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=mend, path=path) from None

@@ -40,6 +40,7 @@ from slmmodel.foreign_names import (
     own_setting,
     switched_on,
 )
+from slmmodel.hardware import DEVICE_NAMES, DEVICE_PATTERN
 from slmmodel.models import MODELS, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
 from slmmodel.models.presets import DEFAULT_PRESETS, PRESETS
@@ -56,10 +57,18 @@ def _parsed(parse: Callable[[str], Any], expected: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+_OF_SCHEDULE = "  # optim.schedule.final: the last factor of optim.lr; optim.schedule.warmup: its steps or share"
+"""What schedules of other trainers have in their names, and ours in settings of their own."""
+
+
 def _one_of(option: str, names: Collection[str]) -> AfterValidator:
     def read(name: str) -> str:
         if name not in names:
-            raise unknown_name(option, name, names, Argument(option), option=option)
+            nearest = FOREIGN_VALUES.get(option, {}).get(name.lower())
+            error = unknown_name(option, name, names, Argument(option), nearest=nearest, option=option)
+            if nearest and option == "optim.schedule.kind" and "_" in name:
+                error.fix = (*(error.parts["fix"] or ()), _OF_SCHEDULE)
+            raise error
         return name
 
     return AfterValidator(read)
@@ -122,8 +131,8 @@ def as_list(value: Any) -> Any:
 
 def _device(name: str) -> str:
     """The name of a device, which this machine need not have. Raises `ValueError`."""
-    if not re.fullmatch(r"auto|(cpu|cuda|mps)(:\d+)?", name, re.ASCII):
-        raise ValueError("auto, cpu, cuda, cuda:N, mps")
+    if not DEVICE_PATTERN.fullmatch(name):
+        raise ValueError(DEVICE_NAMES)
     return name
 
 
@@ -282,21 +291,28 @@ _LONGEST = max(preset.seq_len for preset in PRESETS.values())
 def first_of_unknown(
     errors: Mapping[str, InvalidConfig], known: Collection[str], settings: Mapping[str, Any]
 ) -> InvalidConfig:
-    """`first_unknown`, with the options `--set` for all of them where the command has them all and each has a value."""
-    of_sets = {name: settings[name].value for name in errors if settings[name].where.startswith("--set")}
-    is_plain = len(of_sets) == len(errors) and all(
+    """`first_unknown`, with the settings for all of them where one command or call has them all, each with a value."""
+    places = {settings[name].where.partition(" ")[0] for name in errors}
+    # A call repeats its settings beside ours, without those of other trainers, which are known by their names.
+    is_of_call = places == {"settings"} and all(own_setting(name) in known for name in errors)
+    is_plain = (is_of_call or places == {"--set"}) and all(
         own_setting(name) == BETAS or str(error.fix).startswith("write ") for name, error in errors.items()
     )
     values = {name: each.value for name, each in settings.items()}
-    meant = settings_meant(of_sets, known, values) if is_plain else None
+    meant = settings_meant({name: values[name] for name in errors}, known, values) if is_plain else None
     error = first_unknown(errors, settings)
     if meant is not None:
-        error.fix = meant
+        pairs, remark = meant
+        of_sets = " ".join(f"--set {shlex.quote(f'{name}={value}')}" for name, value in pairs)
+        in_call = tuple(part for each in pairs for part in (" ", Argument(*each)))[1:]
+        error.fix = (*in_call, remark) if is_of_call else of_sets + remark
     return error
 
 
-def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Mapping[str, Any]) -> str | None:
-    """The options `--set` that mean what those for settings of other trainers do; None where one has no such value.
+def settings_meant(
+    unknown: Mapping[str, Any], known: Collection[str], given: Mapping[str, Any]
+) -> tuple[list[tuple[str, Any]], str] | None:
+    """Names and values that mean what settings of other trainers do, and a remark; None where one has no such value.
 
     given: all settings, whose ids of a sequence, or those of their preset, make ids of the sequences of a step.
     """
@@ -304,32 +320,31 @@ def settings_meant(unknown: Mapping[str, Any], known: Collection[str], given: Ma
     named = PRESETS.get(str(given.get("model.preset")))
     lengths = [*(value for name, value in given.items() if _SEQ_LEN in (name, ours.get(name))), named and named.seq_len]
     length = next((int(str(each)) for each in lengths if str(each).isdecimal()), None)
-    found, remark = list[str](), ""
+    found, remark = dict[str, Any](), ""
     if length is None and _SEQ_LEN in known and BATCH_TOKENS in ours.values():
         # The preset depends on the data, and each has a length of its own.
         length = DEFAULT_SEQ_LEN
-        found.append(f"{_SEQ_LEN}={length}")
+        found[_SEQ_LEN] = length
     if length is not None and length > _LONGEST and BATCH_TOKENS in ours.values():
         return None
     for name, meant in ours.items():
         value = str(unknown[name])
         if meant == BATCH_TOKENS and name.rpartition(".")[2] in SEQUENCES and length and value.isdecimal():
-            found.append(f"{meant}={int(value) * length}")
+            found[meant] = int(value) * length
         elif meant == _SEQ_LEN and value.isdecimal() and int(value) > _LONGEST:
             # The model and the data, which are read later, say how many fit.
-            found.append(f"{meant}=N")
+            found[meant] = "N"
             remark = f", with as many ids as fit into memory; presets have up to {_LONGEST:,}"
         elif meant == BETAS and meant in known:
-            both = f"{meant}={both_betas(unknown)}"
-            found += [both] if both not in found else []
+            found[meant] = both_betas(unknown)
         elif meant not in known or meant in (*UNITS, *VOCAB_SIZES) or not isinstance(unknown[name], str | int | float):
             return None
         elif (word := FOREIGN_VALUES.get(meant, {}).get(value.lower())) or parse_share(value) is not None:
-            found.append(f"{meant}={word or value}")
+            found[meant] = word or unknown[name]
         else:
             # A word of another trainer may be none of ours.
             return None
-    return " ".join(f"--set {shlex.quote(each)}" for each in found) + remark or None
+    return ([*found.items()], remark) if found else None
 
 
 def _own_name(name: str, known: Collection[str]) -> str:

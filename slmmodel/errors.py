@@ -98,16 +98,43 @@ def left_out(names: Iterable[str]) -> str:
     return f"  # without {listed}" if listed else ""
 
 
-_OF_PACKAGE = re.compile(r"(?:\w+ = |help\(|\[)?slm(?:model|tok)\.\w")
-"""The beginning of Python that names one of the packages."""
+_CODE = re.compile(r"^(?:\w+ = |help\(|\[)?slm(?:model|tok)\.\w|(?<![\w.'\"])slm(?:model|tok)(?:\.\w+)+\(")
+"""Python that names one of the packages: the beginning of a fix, or a call."""
 
 
 def with_import(fix: str) -> str:
-    """A fix in Python that names the packages, with their import: the caller may have imported `app` alone."""
-    if not _OF_PACKAGE.match(fix):
+    """A fix in Python that names the packages, with their import: the caller may have imported `app` alone.
+
+    The import stands before the first statement that names one of them, behind the prose before it.
+    """
+    named = dict.fromkeys(each for code in _CODE.finditer(fix) for each in _PACKAGE.findall(code[0]))
+    missing = [each for each in named if not re.search(rf"\bimport (?:\w+, )*{each}\b", fix)]
+    first = next((code.start() for code in _CODE.finditer(fix) if _PACKAGE.findall(code[0])[0] in missing), None)
+    if first is None:
         return fix
-    named = dict.fromkeys(re.findall(r"\b(slmmodel|slmtok)\.", fix))
-    return f"import {', '.join(named)}; {fix}"
+    # An argument belongs to the call around it, whose bracket follows a name.
+    opened: list[int] = []
+    for at, character in enumerate(fix[:first]):
+        if character in "([{":
+            opened.append(at)
+        elif character in ")]}" and opened:
+            opened.pop()
+    around = [at for at in opened if fix[at] != "(" or fix[at - 1 : at].isidentifier()]
+    begin = fix.rfind(" ", 0, min([first, *around])) + 1
+    begin -= len(found[0]) if (found := _TARGET.search(fix[:begin])) else 0
+    return f"{fix[:begin]}import {', '.join(missing)}; {fix[begin:]}"
+
+
+def add_import(error: Exception) -> None:
+    """Puts the import into the fix of an error of slmtok, whose own callers have it; `SlmmodelError` adds its own."""
+    fix = getattr(error, "fix", None)
+    if isinstance(fix, str) and not isinstance(error, SlmmodelError) and (imported := with_import(fix)) != fix:
+        setattr(error, "fix", imported)  # noqa: B010 - mypy knows no such attribute
+
+
+_PACKAGE = re.compile(r"\b(slmmodel|slmtok)\.")
+_TARGET = re.compile(r"\w+ = $")
+"""The beginning of an assignment."""
 
 
 class SlmmodelError(Exception):

@@ -125,8 +125,11 @@ FOREIGN_VALUES = {
     "optim.name": dict.fromkeys(("adam", "adamw", "adamw_torch", "adamw_torch_fused"), "adamw"),
     "optim.schedule.kind": {
         **dict.fromkeys(("constant", "constant_with_warmup", "constantlr"), "const"),
-        **dict.fromkeys(("cos", "cosineannealinglr"), "cosine"),
-        "linearlr": "linear",
+        **dict.fromkeys(("cos", "cosineannealinglr", "inverse_sqrt"), "cosine"),
+        **{f"cosine_{each}": "cosine" for each in ("with_warmup", "with_restarts", "with_hard_restarts_with_warmup")},
+        **{f"cosine_{each}": "cosine" for each in ("with_min_lr", "warmup_with_min_lr", "annealing")},
+        **dict.fromkeys(("linearlr", "linear_with_warmup", "polynomial", "polynomial_with_warmup"), "linear"),
+        "warmup_stable_decay": "wsd",
     },
 }
 """Values of other tools, in lower case, by setting: our value that means the same."""
@@ -178,14 +181,14 @@ def switched_on(name: str, value: object) -> str | None:
 
 
 _RUN = "slmmodel.load('run').{}, or slmmodel.app.load('run') for text"
-_DATA = "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8), batches of packed data"
+_DATA = "slmmodel.data.ShardLoader('DATA', seq_len=256, batch_size=8), batches of packed data"
 OPENED = "slmmodel.load('run'), or slmmodel.app.load('run') for text"
 _BUILT = "from slmmodel.models import build; build(config) makes a model; slmmodel.load('run').model is a trained one"
-_OPTIMIZER = "slmmodel.train('data', settings={'optim.name': 'muon'})"
-_TRAIN = "slmmodel.train('data'), of packed data; slmmodel.app.train('corpus.txt', tokenizer='tok.json') takes text"
+_OPTIMIZER = "slmmodel.train('DATA', settings={'optim.name': 'muon'})"
+_TRAIN = "slmmodel.train('DATA'), of packed data; slmmodel.app.train('CORPUS', tokenizer='TOK') takes text"
 CALLS_ELSEWHERE = {
     "compare": "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes",
-    "ablate": "slm ablate in a shell, of which slmmodel.app.load_ablation(path) opens the result",
+    "ablate": "slm ablate in a shell, then slmmodel.app.load_ablation(path)",
     **dict.fromkeys(("export", "save", "save_pretrained", "push_to_hub"), "slm export RUN -o NEW in a shell"),
     **dict.fromkeys(("branch", "finetune", "resume"), "slm resume RUN in a shell, with another budget also -o NEW"),
     "plot": "slm plot RUN -o curves.svg in a shell",
@@ -211,7 +214,7 @@ CALLS_ELSEWHERE = {
     **dict.fromkeys(("PRESETS", "presets", "list_presets"), "from slmmodel.models.presets import PRESETS"),
     **dict.fromkeys(("SamplingParams", "GenerationConfig"), "from slmmodel.sampling import SamplingOptions"),
     **dict.fromkeys(("AdamW", "Muon", "configure_optimizers"), _OPTIMIZER),
-    **dict.fromkeys(("set_seed", "manual_seed"), "slmmodel.train('data', seed=1)"),
+    **dict.fromkeys(("set_seed", "manual_seed"), "slmmodel.train('DATA', seed=1)"),
     "version": "slmmodel.__version__",
 }
 """Names of commands and of other libraries that this package lacks, each with what stands for it."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 DEVICE_KINDS = ("auto", "cpu", "cuda", "mps")
 DEVICE_NAMES = "auto, cpu, cuda, cuda:N, mps"
+DEVICE_PATTERN = re.compile(r"auto|cpu(:0)?|(cuda|mps)(:[0-9]+)?")
+"""Names of devices that a machine may have; torch has one CPU."""
 
 MAX_THREADS = 1024
 """Of one process on a CPU: with 9,999 a step takes minutes, in which threads wait for each other."""
@@ -91,7 +93,7 @@ def meant_device(name: str) -> str | None:
 
 def check_device_name(name: str) -> None:
     """Raises `OptionError` for a name that no device has, which needs no torch."""
-    if not re.fullmatch(r"auto|(cpu|cuda|mps)(:[0-9]+)?", name):
+    if not DEVICE_PATTERN.fullmatch(name):
         raise _no_device(name, "does not exist")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
@@ -15,6 +16,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from slmmodel.errors import MAX_LISTED
 from slmmodel.json_files import MAX_DEPTH, FaultError
 from slmmodel.sizes import counted
 
@@ -68,7 +70,7 @@ def as_written(node: Node) -> Any:
 
 _REMEDIES = {
     "has a line indented by": "indent it as one of the keys above it",
-    "has a tab": "replace it with spaces",
+    "where YAML takes spaces": "replace every tab with two spaces: sed -i 's/\\t/  /g' {path}",
     "has the alias": "write the value itself: anchors and aliases are not supported",
     "has a second document": "keep one of them: several documents in a file are not supported",
     "has the section": "put the settings of both below one of them",
@@ -80,9 +82,10 @@ _REMEDIES = {
 """By a part of the fault."""
 
 
-def remedy(fault: FaultError) -> str:
-    """What mends a file with this fault."""
-    return next((fix for part, fix in _REMEDIES.items() if part in str(fault)), "fix the syntax")
+def remedy(fault: FaultError, path: str) -> str:
+    """What mends the file at `path`, which has this fault."""
+    fix = next((fix for part, fix in _REMEDIES.items() if part in str(fault)), "fix the syntax")
+    return fix.replace("{path}", shlex.quote(path))
 
 
 def _parsed(data: bytes) -> _Loader:
@@ -119,6 +122,20 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
+_TAB = re.compile(r"""[^"'#]*\t""")
+"""The beginning of a line with a tab that is in no quotes and no comment."""
+
+
+def _fault_of_tabs(lines: list[str], at: int) -> str:
+    """The fault of a tab in the line with this index, with all lines that have one: an editor writes several."""
+    found = [number for number, line in enumerate(lines) if number == at or _TAB.match(line)]
+    if len(found) == 1:
+        return "has a tab where YAML takes spaces"
+    named = ", ".join(str(number + 1) for number in found[:MAX_LISTED])
+    more = f" and {len(found) - MAX_LISTED:,} more" if len(found) > MAX_LISTED else ""
+    return f"has tabs where YAML takes spaces, in {len(found):,} lines: {named}{more}"
+
+
 def _fault(error: Exception, data: bytes = b"") -> FaultError:
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     fact = f"is not YAML: {str(problem or error).splitlines()[0]}"
@@ -126,8 +143,8 @@ def _fault(error: Exception, data: bytes = b"") -> FaultError:
         fact = "has a second document"
     elif isinstance(error, _RefusedError):
         fact = str(problem)
-    elif problem is not None and r"'\t'" in problem:
-        fact = "has a tab where YAML takes spaces"
+    elif mark is not None and r"'\t'" in str(problem):
+        fact = _fault_of_tabs(data.decode(errors="replace").split("\n"), mark.line)
     elif mark is not None and (fault := _indentation_fault(data.decode(errors="replace").split("\n"), mark.line)):
         return fault
     return FaultError(fact) if mark is None else FaultError(fact, mark.line + 1, mark.column + 1)

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     ToWords = Callable[[Any], list[str]]
 
 DEFAULT_SEQ_LEN, DEFAULT_BATCH_SIZE = 128, 16
-SPLITS = ("train", "val")
 MAX_BATCH_IDS, MAX_EPOCHS = 1 << 21, 1000
 _STATS_KEYS = {"columns": "positions", "inputs": "pairs", "inputs_dropped": "pairs_dropped"}
 """Keys of `--json` that are not named like the fields of `PackingStats`."""
@@ -298,7 +297,7 @@ def _with_data(config: RunConfig, tokenizer: str | Path | None) -> str:
 
 def _check_split(split: str) -> None:
     """Raises `OptionError` for a split that neither a run nor a text has; packed data may have others."""
-    from slmmodel.data.opening import VALIDATION
+    from slmmodel.data.opening import SPLITS, VALIDATION
 
     if split not in SPLITS:
         nearest = "val" if split in VALIDATION else nearest_name(split, SPLITS)

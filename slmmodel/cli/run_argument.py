@@ -19,7 +19,7 @@ from slmmodel.budget import Budget
 from slmmodel.checkpoint import RunFolder, read_train_state, runs_in
 from slmmodel.checks import folder_of
 from slmmodel.cli.environment import check_environment
-from slmmodel.errors import SlmmodelError
+from slmmodel.errors import SlmmodelError, left_out
 from slmmodel.files import new_name
 from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.run_entries import CHECKPOINTS, CONFIG, run_above, step_named
@@ -466,7 +466,10 @@ def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context
     if exists and (elsewhere := run_among(words)):
         run = elsewhere
         if len(positional_params(ctx.command)) == 1:
-            return command_line(ctx, [word for word in words if word != path])
+            rest = [word for word in words if word != path]
+            if "data" in options and "--data" not in words and (has_manifest(path) or is_text_file(path)):
+                return command_line(ctx, [*rest, "--data", path])
+            return command_line(ctx, rest) + left_out([path])
         # The two change places.
         words = [path if word == run else word for word in words]
     elif not exists and "text" in options and (run_behind := run_among(words)):

@@ -101,17 +101,19 @@ _MAX_LEFT_OUT = 16
 
 
 class AsOptions(NamedTuple):
-    """Settings of a file as options of `slm train`, and the names without one."""
+    """Settings of a file as options of `slm train`, the names without one, and what the options need."""
 
     words: list[str]
     left_out: list[str]
+    needed: list[str]
 
     @property
     def remark(self) -> str:
-        """What stands behind the command with the options: which names it leaves out."""
+        """What stands behind the command with the options: what it needs, and which names it leaves out."""
         names = self.left_out[:_MAX_LEFT_OUT]
         names += [f"{len(self.left_out) - len(names)} more"] * (len(self.left_out) > len(names))
-        return f"  # leaves out {', '.join(names)}" if names else ""
+        remarks = [*dict.fromkeys(self.needed), *([f"leaves out {', '.join(names)}"] if names else [])]
+        return f"  # {'; '.join(remarks)}" if remarks else ""
 
 
 def as_options(path: str, arguments: Sequence[str]) -> AsOptions | None:
@@ -123,12 +125,13 @@ def as_options(path: str, arguments: Sequence[str]) -> AsOptions | None:
     from slmmodel.cli.train_habits import remedy_of_setting
     from slmmodel.config import OPTIONS, model_options
     from slmmodel.errors import setting_meant
+    from slmtok.cli.unknown_options import remark_in
 
     known = {*OPTIONS, *model_options(), "model.preset"}
     if (values := _values(path, known)) is None:
         return None
     flags = [part for name, value in values.items() for part in ("--" + name.replace("_", "-"), value or "")]
-    found = AsOptions([], [])
+    found = AsOptions([], [], [])
     for name, value in values.items():
         ours = setting_meant(name, known)
         if ours in known and value is None:
@@ -141,6 +144,7 @@ def as_options(path: str, arguments: Sequence[str]) -> AsOptions | None:
         if words[:1] != ["--set"] or _PLACEHOLDER.search("\n".join(words)):
             found.left_out.append(name)
             continue
+        found.needed.extend(filter(None, [remark_in(remedy)]))
         for word in words[1::2]:
             if not _is_given(word.partition("=")[0], arguments):
                 found.words.extend(("--set", word))

@@ -154,14 +154,25 @@ def tokenizer_of_data(run: str | Path, vocab: VocabMeta) -> str | None:
 
 
 def packed_again(data: str, tokenizer: str) -> str:
-    """The command that packs the text of packed data with another tokenizer."""
+    """The command that packs the text of packed data with another tokenizer; it fetches a rank file that is absent."""
     from slmmodel.data.opening import open_source
     from slmmodel.data.source import pack_again
+    from slmtok.errors import MissingInput as MissingFile
+    from slmtok.formats.tiktoken import ENCODINGS, fetching, find_ranks
+    from slmtok.model_encodings import encoding_meant
 
     try:
-        return pack_again(open_source(data, "train"), tokenizer)
+        line = pack_again(open_source(data, "train"), tokenizer)
     except SlmmodelError:
-        return f"slmtok pack CORPUS -t {shlex.quote(tokenizer)} -o NEW"
+        line = f"slmtok pack CORPUS -t {shlex.quote(tokenizer)} -o NEW"
+    encoding = tokenizer if tokenizer in ENCODINGS else encoding_meant(tokenizer)
+    if encoding is None or os.path.exists(tokenizer):  # noqa: PTH110  (a name of any length is fine)
+        return line
+    try:
+        find_ranks(encoding)
+    except MissingFile as missing:
+        return f"{fetching(encoding)} && {line}  # {missing.parts['fact']}"
+    return line
 
 
 class TextDecoder:

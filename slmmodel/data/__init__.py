@@ -18,6 +18,7 @@ from slmmodel.data.opening import RunData, open_data, open_source
 from slmmodel.data.packing import Packing, PackingStats, Span
 from slmmodel.data.source import ArraySource
 from slmmodel.data.strategies import make_packing
+from slmmodel.errors import with_import
 
 if TYPE_CHECKING:
     from slmmodel.data.dataset import ShardDataset, ShardLoader
@@ -53,14 +54,14 @@ def _missing(name: str) -> AttributeError | ImportError:
     """The error for a name that this module lacks, with the nearest one here for names of torch and datasets."""
     lower, fix = name.lower(), ""
     if "loader" in lower:
-        fix = "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8), batches of packed data"
+        fix = "slmmodel.data.ShardLoader('DATA', seq_len=256, batch_size=8), batches of packed data"
     elif lower.startswith(("load", "open", "read")):
-        fix = "slmmodel.data.open_data('data'), packed data"
+        fix = "slmmodel.data.open_data('DATA'), packed data"
     elif lower.endswith("dataset"):
-        fix = "slmmodel.data.ShardDataset('data', seq_len=256), sequences of packed data"
+        fix = "slmmodel.data.ShardDataset('DATA', seq_len=256), sequences of packed data"
     if not fix or find_spec(f"slmmodel.data.{name}"):
         # An import of a module of this package asks for the attribute first.
         return AttributeError(f"module 'slmmodel.data' has no attribute {name!r}")
     # Of an `AttributeError`, `from slmmodel.data import ...` would show no message.
     is_import = sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap"
-    return (ImportError if is_import else AttributeError)(f"slmmodel.data has no {name!r}\n  fix:   {fix}")
+    return (ImportError if is_import else AttributeError)(f"slmmodel.data has no {name!r}\n  fix:   {with_import(fix)}")

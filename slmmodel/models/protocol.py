@@ -17,7 +17,7 @@ from torch.nn.functional import linear
 
 from slmmodel.calls import LOSS, explains_calls
 from slmmodel.checks import refuse_column
-from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name
+from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name, with_import
 from slmmodel.models.config import ModelConfig
 from slmmodel.torch_state import own_torch_state
 
@@ -288,7 +288,7 @@ class Model(nn.Module):
             if name in _CALLS_ELSEWHERE:
                 fact = f"{type(self).__name__!r} object has no attribute {name!r}"
                 limit = "a model takes ids and gives logits: model(ids)"
-                fact += f"\n  limit: {limit}\n  fix:   {_CALLS_ELSEWHERE[name]}"
+                fact += f"\n  limit: {limit}\n  fix:   {with_import(_CALLS_ELSEWHERE[name])}"
                 raise AttributeError(fact, name=name, obj=self)
             return super().__getattr__(name)
 

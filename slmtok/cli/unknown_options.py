@@ -273,6 +273,12 @@ def options_in(remedy: str) -> str:
     return found[0] if found else ""
 
 
+def remark_in(remedy: str) -> str:
+    """What a remedy says that a command line with its options has as a comment; "" without one."""
+    found = _REMARK.search(remedy)
+    return found[1] if found else ""
+
+
 def _translated(context: click.Context, *, least: int = 2) -> str | None:
     """The command line with options of other tools replaced by ours, or left out where we need none.
 
@@ -322,7 +328,8 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             words += taken
             expanded |= {word: f'"{word}"' for word in taken if word.startswith("$(")}
             each_other = each_other or "".join(_EACH_OTHER.findall(ours))
-            remark += "".join(f" # {each}" for each in _STAYS_TEXT.findall(ours))
+            said = remark_in(ours)
+            remark += f"  # {said}" * (said not in remark)
         elif not ours.startswith("leave it out") or len(unknown) < least:
             # What a single option is left out for is said.
             return None
@@ -358,8 +365,8 @@ _OPTIONS = re.compile(r"""(?:'[^']*'|"[^"]*"|(?![,:;] ).)*""", re.DOTALL)
 
 
 _EACH_OTHER = re.compile(", and a (?:run|command) for each other value")
-_STAYS_TEXT = re.compile("; (text that spells .*)")
-"""What a remedy says of a special token that another tool finds in each text."""
+_REMARK = re.compile("; (text that spells .*|[^;]* not installed: .*)")
+"""What a remedy says of a special token that another tool finds in each text, and of a package that is absent."""
 
 
 def _without_equivalent(context: click.Context) -> list[str]:

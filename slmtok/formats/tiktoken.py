@@ -339,14 +339,19 @@ def find_ranks(name: str) -> Path:
         if folder is not None and key is not None and (folder / key).is_file():
             return folder / key
     where = f"no file {encoding.cache_key} in {folder}" if folder else "TIKTOKEN_CACHE_DIR is empty: no cache is used"
-    install = "" if installed("tiktoken") else "pip install tiktoken && "
     raise MissingInput(
         f"the rank file of {name} is not on this machine",
         where=where,
-        fix=f"{install}python -c \"import tiktoken; tiktoken.get_encoding('{name}')\", or set TIKTOKEN_CACHE_DIR",
+        fix=f"{fetching(name)}, or set TIKTOKEN_CACHE_DIR",
         path=str(folder) if folder else "",
         name=name,
     )
+
+
+def fetching(name: str) -> str:
+    """The command that fetches the rank file of an encoding."""
+    install = "" if installed("tiktoken") else "pip install tiktoken && "
+    return f"{install}python -c \"import tiktoken; tiktoken.get_encoding('{name}')\""
 
 
 # --- rank files -------------------------------------------------------------------------------------------------------

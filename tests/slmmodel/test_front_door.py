@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import math
 import os
 import pickle
+import re
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +195,59 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_generates(folder: Path, commands: Mapping[str, str]) -> None:
     assert subprocess.run([PYTHON, "-c", FORKED, str(folder)], env=commands, check=False).returncode == 7
+
+
+WITHOUT_IMPORTS: list[Any] = [
+    lambda: app.train(["once upon a time.", "a fox saw a tree."], tokenizer="tok.json", output="new"),
+    lambda: app.train("once upon a time there was a fox", tokenizer="tok.json", output="new"),
+    lambda: app.train([[1, 2], [3]], tokenizer="tok.json", output="new"),
+    lambda: app.train([1, 2, 3], tokenizer="tok.json", output="new"),
+    lambda: app.train(io.StringIO("a fox"), tokenizer="tok.json", output="new"),
+    lambda: app.train([{"text": "a fox"}], tokenizer="tok.json", output="new"),
+    lambda: app.train(iter(["once upon a time.", "a fox saw a tree."]), tokenizer="tok.json", output="new"),
+    lambda: app.train("text.txt", output="new"),
+    lambda: app.train(slmtok.load("data"), "text.txt", output="new"),
+    lambda: app.load("run").score([1, 30]),
+    lambda: app.load("run").score([[1], [30, 31]]),
+    lambda: app.load("run").score(["a fox", "a tree"]),
+    lambda: app.load("run").score("once upon a time " * 99),
+    lambda: app.load("run").score(Path("text.txt")),
+    lambda: app.load("run").generate([1, 30], max_new_tokens=2),
+    lambda: app.load("run").generate(ids=[1, 30]),
+    lambda: app.load("run").generate(["a fox", "a tree"]),
+    lambda: app.load("run").generate("a", stream=True),
+    lambda: app.load("run").generate("a", num_return_sequences=2),
+    lambda: app.load("run").generate("once upon a time " * 99, overflow="error"),
+    lambda: app.load("run").evaluate("once upon a time there was a fox"),
+    lambda: app.load("run").evaluate(["once upon a time.", "a fox saw a tree."]),
+    lambda: app.load("run").evaluate([1, 30, 31]),
+    lambda: app.load("run").evaluate("text.txt", separator="\n"),
+    lambda: app.load("run").from_pretrained,
+    lambda: app.load("run").encode,
+    lambda: app.load_ablation("run"),
+    lambda: app.ablate,
+    lambda: app.GPT,
+    lambda: app.AutoModel,
+]
+
+
+@pytest.mark.parametrize("call", WITHOUT_IMPORTS)
+def test_a_fix_imports_what_it_calls(call: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a module that has imported `app` alone."""
+    monkeypatch.chdir(folder.parent)
+    with pytest.raises(Exception) as caught:
+        call()
+    fix = str(caught.value).partition("\n  fix:   ")[2]
+    for package in ("slmmodel", "slmtok"):
+        if called := re.search(rf"\b{package}(\.\w+)+\(", fix):
+            imported = [*re.finditer(rf"\bimport (\w+, )*{package}\b", fix[: called.start()])]
+            assert imported, fix
+            # Prose may follow the statement.
+            ends = [found.start() for found in re.finditer(r"[,; ]|$", fix) if found.start() > called.end()]
+            assert any(_compiles(fix[imported[-1].start() : end]) for end in ends), fix
+
+
+def _compiles(code: str) -> bool:
+    with suppress(SyntaxError):
+        return compile(code, "fix", "exec") is not None
+    return False

@@ -110,7 +110,7 @@ FIXES: list[tuple[Any, str]] = [
     ),
     (
         lambda: app.load("run").generate([1], max_new_tokens=5),
-        "prompt='Once upon a time'; ids go to slmmodel.load('run'",
+        "prompt='Once upon a time'; for ids: slmmodel.load('run'",
     ),
     (lambda: app.load("run").generate(b"ROMEO:", max_new_tokens=5), "prompt='ROMEO:'"),
     (lambda: app.load("run").score(b"To be" * 99), "text=text.decode()"),
@@ -190,7 +190,7 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.train("data", output="new", max_iters=100), "budget='steps=100'"),
     (lambda: slmmodel.train("data", output="new", learning_rate=0.1), "settings={'optim.lr': 0.1}"),
     (lambda: app.train("text.txt", tokenizer="tok.json", output="new", epochs=3), "budget='epochs=3'"),
-    (lambda: app.train(TEXTS, tokenizer="tok.json", output="new"), "slmtok.Texts(texts), if they"),
+    (lambda: app.train(TEXTS, tokenizer="tok.json", output="new"), "import slmtok; slmtok.Texts(texts), if they"),
     (lambda: slmmodel.train("data", output="new", weight_decay=0.1), "settings={'optim.weight_decay': 0.1}"),
     (
         lambda: slmmodel.train("data", output="new", lr=0.1, n_layers=1, settings={"run.seed": 1}),
@@ -655,7 +655,7 @@ def test_ids_in_place_of_text_and_text_in_place_of_ids(inside: Path) -> None:
     ):
         with pytest.raises(WrongType) as caught:
             call()
-        opening, _, fix = str(caught.value.fix).rpartition("ids go to ")[2].rpartition("; ")
+        opening, _, fix = str(caught.value.fix).rpartition("for ids: ")[2].rpartition("; ")
         exec(opening, names := {"slmmodel": slmmodel, "ids": [1, 30]})
         assert eval(fix, names) is not None
 
@@ -667,7 +667,7 @@ def test_rows_of_ids_in_place_of_text(inside: Path) -> None:
         for call in (lambda ids=ids: story.generate(ids, max_new_tokens=2), lambda ids=ids: story.score(ids)):
             with pytest.raises(WrongType) as caught:
                 call()
-            fix = str(caught.value.fix).rpartition("ids go to ")[2]
+            fix = str(caught.value.fix).rpartition("for ids: ")[2]
             opening, _, fix = fix.rpartition("; ")
             assert fix.startswith("[") == (n_calls == 2)
             exec(opening, names := {"slmmodel": slmmodel, "ids": ids})

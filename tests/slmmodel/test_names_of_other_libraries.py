@@ -25,6 +25,7 @@ import slmtok
 from slmmodel import VocabMeta, app
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import ArraySource, Cursor, Loader, ShardDataset, ShardLoader, open_data, open_source
+from slmmodel.errors import with_import
 from slmmodel.foreign_names import CALLS_ELSEWHERE
 from slmmodel.generation import Sample
 
@@ -120,7 +121,7 @@ def test_runs_are_compared_by_their_losses(load: Any, made: Path, tmp_path: Path
     ("name", "fix"),
     [
         ("compare", "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes"),
-        ("generate", "slmmodel.load('run').generate(ids), or slmmodel.app.load('run') for text"),
+        ("generate", "import slmmodel; slmmodel.load('run').generate(ids), or slmmodel.app.load('run') for text"),
         ("ShardDataset", "from slmmodel.data import ShardDataset"),
         ("make_packing", "from slmmodel.data import make_packing"),
         ("ModelConfig", "from slmmodel.models import ModelConfig"),
@@ -139,7 +140,7 @@ def test_names_of_commands_and_other_libraries(made: Path) -> None:
     from slmmodel.cli import main
 
     for name in CALLS_ELSEWHERE:
-        fix = str(slmmodel.meant_in_package(name))
+        fix = with_import(str(slmmodel.meant_in_package(name)))
         # A module of this name may have been imported.
         assert hasattr(slmmodel, name) or said(slmmodel, name) == f"slmmodel has no {name!r}\n  fix:   {fix}"
         assert said(app, name) == f"slmmodel.app has no {name!r}\n  fix:   {fix}"

@@ -162,8 +162,8 @@ def test_records_without_the_field_of_text_are_read_by_the_fix(inside: Path, tmp
     fix = refused(lambda: app.train("pairs.jsonl", reading={"text_key": "txt"}, **given), MalformedRecord)
     assert fix.startswith("reading={'text_template': ") and "text_key'" not in fix
     code = refused(lambda: app.load("run").evaluate("pairs.jsonl"), MalformedRecord)
-    pack, evaluate = code.split("; ")
-    exec(pack, names := {"slmtok": slmtok, "slmmodel": slmmodel})
+    imported, pack, evaluate = code.split("; ")
+    exec(f"{imported}; {pack}", names := dict[str, Any]())
     assert eval(evaluate, names).n_docs == 40
 
 

@@ -381,7 +381,9 @@ def test_bytes_that_are_not_utf_8_are_warned_of(place: Path, small: dict[str, An
     with pytest.warns(UserWarning, match="is not UTF-8") as warned:
         run.evaluate(text)
     fix = str(warned[0].message).partition("for instance, ")[2]
-    assert fix.startswith("slmtok.Texts([open(") and run.evaluate(eval(fix, {"slmtok": slmtok})).bpb_total > 0
+    imported, _, fix = fix.partition("; ")
+    assert imported == "import slmtok" and fix.startswith("slmtok.Texts([open(")
+    assert run.evaluate(eval(fix, {"slmtok": slmtok})).bpb_total > 0
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of open(...).read() in the fix
@@ -394,6 +396,8 @@ def test_files_that_are_more_than_prose_are_warned_of(place: Path, small: dict[s
     with pytest.warns(UserWarning, match="read as text") as warned:
         run.evaluate(text)
     fix = str(warned[0].message).partition("read as text; ")[2].removesuffix(" for the documents between them")
+    imported, _, fix = fix.partition("; ")
+    assert imported == "import slmtok"
     assert run.evaluate(eval(fix, {"slmtok": slmtok})).n_docs == 400
     text.write_text('{"text": "once upon a time"}\n' * 200)
     with pytest.warns(UserWarning, match=r"JSON was read as text; a name that ends in \.jsonl for the text"):
@@ -414,3 +418,22 @@ def test_an_empty_prompt_without_a_special_that_begins_documents(place: Path, mo
     monkeypatch.setitem(vars(run.vocab), "specials", {})
     with pytest.raises(InvalidInput, match=r"no special that begins(.|\n)*run\.generate\(tok\.encode_list\("):
         run.generate([])
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "fix"),
+    [
+        ({"preset": "cpu-demo"}, {"run.batch_size": 8}, {"run.batch_tokens": 2048}),
+        ({}, {"run.batch_size": 8}, {"model.seq_len": 256, "run.batch_tokens": 2048}),
+        ({}, {"run": {"batch_size": 4, "seed": 3}, "model.preset": "cpu-demo"}, {"run.batch_tokens": 1024}),
+        ({}, {"model.block_size": 64, "batch_size": 8}, {"model.seq_len": 64, "run.batch_tokens": 512}),
+        ({}, {"optim.learning_rate": 0.1, "dtype": "bfloat16"}, {"optim.lr": 0.1, "run.precision": "bf16"}),
+    ],
+)
+def test_settings_of_another_trainer_get_their_values(
+    options: dict[str, Any], settings: dict[str, Any], fix: dict[str, Any], place: Path
+) -> None:
+    with pytest.raises(InvalidConfig, match=r"^unknown setting") as caught:
+        slmmodel.train(place / "data", output=place / "none", budget="steps=1", settings=settings, **options)
+    meant = eval(f"dict({caught.value.fix})")["settings"]
+    assert fix.items() <= meant.items() and not {"batch_size", "run.batch_size", "model.block_size"} & meant.keys()

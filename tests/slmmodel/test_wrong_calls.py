@@ -232,7 +232,7 @@ def test_attributes_of_other_libraries(inside: Path) -> None:
         ):
             cast("Any", kind).from_pretrained("run")
         assert not hasattr(kind, "_repr_svg_")
-    with pytest.raises(ImportError, match=r"has no 'AutoModel'\n  fix:   slmmodel.load\('run'\)\.model"):
+    with pytest.raises(ImportError, match=r"has no 'AutoModel'\n  fix:   import slmmodel; slmmodel.load\('run'"):
         exec("from slmmodel.app import AutoModel")
     with pytest.raises(AttributeError, match=r"fix:   map\(function, dataset\), of Python"):
         cast("Any", ShardDataset("data", seq_len=8)).map(len)
@@ -267,7 +267,9 @@ def test_attributes_and_names_of_other_libraries(inside: Path) -> None:
         name = "ids" if isinstance(argument, list) else "text"
         call = str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")"
         assert np.all(np.isfinite(eval(call, {"run": run, name: argument})))
-    with pytest.raises(ImportError, match=r"slmmodel has no 'AutoModel.*\n  fix:   slmmodel\.load\('run'\)\.model"):
+    with pytest.raises(
+        ImportError, match=r"slmmodel has no 'AutoModel.*\n  fix:   import slmmodel; slmmodel\.load\('run'"
+    ):
         exec("from slmmodel import AutoModelForCausalLM")
     assert not hasattr(slmmodel, "AutoModelForCausalLM")
 
@@ -275,25 +277,25 @@ def test_attributes_and_names_of_other_libraries(inside: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("DataLoader", "slmmodel.data.ShardLoader('data', seq_len=256, batch_size=8)"),
-        ("TokenDataset", "slmmodel.data.ShardDataset('data', seq_len=256)"),
-        ("load_dataset", "slmmodel.data.open_data('data')"),
+        ("DataLoader", "slmmodel.data.ShardLoader('DATA', seq_len=256, batch_size=8)"),
+        ("TokenDataset", "slmmodel.data.ShardDataset('DATA', seq_len=256)"),
+        ("load_dataset", "slmmodel.data.open_data('DATA')"),
     ],
 )
 def test_names_of_other_libraries_for_data(inside: Path, name: str, call: str) -> None:
     for use in (f"slmmodel.data.{name}", f"from slmmodel.data import {name}"):
         with pytest.raises((AttributeError, ImportError), match=f"slmmodel.data has no '{name}'") as caught:
             exec(use, {"slmmodel": slmmodel})
-        assert str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")" == call
+        assert str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")" == f"import slmmodel; {call}"
     assert not hasattr(slmmodel.data, name)
-    eval(call.replace("256", "8"), {"slmmodel": slmmodel})
+    eval(call.replace("256", "8").replace("DATA", "data"), {"slmmodel": slmmodel})
 
 
 @pytest.mark.parametrize(
     ("call", "fix"),
     [
-        ('app.load("run").generate([1, 30], max_new_tokens="3")', "generate(ids, max_new_tokens=3)"),
-        ('app.load("run").generate([1, 30], max_new_tokens="all")', "generate(ids, max_new_tokens=256)"),
+        ('app.load("run").generate([1, 30], max_new_tokens="3")', "generate([1, 30], max_new_tokens=3)"),
+        ('app.load("run").generate([1, 30], max_new_tokens="all")', "generate([1, 30], max_new_tokens=256)"),
         ('app.load("run").generate(["a"], max_new_tokens=3.0)', "generate(text, max_new_tokens=3) for"),
         ('slmmodel.load("run").generate("a", max_new_tokens="3")', "generate('a', max_new_tokens=3)"),
     ],
@@ -795,4 +797,4 @@ def test_an_unknown_setting_is_named_beside_a_wrong_budget(inside: Path) -> None
     for train in (slmmodel.train, app.train):
         with pytest.raises(OptionError, match=r"^budget is a mapping, .*; unknown setting 'lr'") as caught:
             train("data", budget={"steps": 2}, settings={"lr": 6e-4}, output="new")  # type: ignore[operator]
-        assert caught.value.fix == "budget='steps=2'; write optim.lr"
+        assert str(caught.value.fix).startswith("budget='steps=2'; ") and "optim.lr" in str(caught.value.fix)

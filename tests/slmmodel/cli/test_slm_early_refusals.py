@@ -463,3 +463,12 @@ def test_a_run_in_the_place_of_a_preset(slm, here, command):
             assert f"error: {path!r} is {what}, not a preset\n" in ran.err
             own = f"--preset cpu-demo, which the {what.split()[1]} has; or "
             assert fix_of(ran) == own * has + whole
+
+
+def test_a_second_cpu_is_refused_before_torch_is_loaded(slm, here):
+    # A device that torch lacks "is not available".
+    for line in ("sample run hi --device cpu:3", "eval run --device cpu:3"):
+        ran = slm(*line.split(), code=2)
+        assert ran.err.startswith("error: device 'cpu:3' does not exist\n") and fix_of(ran) == "--device cpu"
+    ran = slm(*["train", "data", "-o", "new", "--device", "cpu:1"], code=2)
+    assert ran.err.startswith("error: run.device is 'cpu:1'\n") and fix_of(ran) == "--device cpu"

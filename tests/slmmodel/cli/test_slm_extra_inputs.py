@@ -50,8 +50,8 @@ LINES = {
     " && slm eval run --losses c-b.losses --on b.txt",
     "eval run a.txt": "slm eval run --on a.txt",
     # A file among runs is left out, and the runs keep their order.
-    "plot run run2 a.txt": "slm plot run run2",
-    "passkey a.txt run": "slm passkey run",
+    "plot run run2 a.txt": "slm plot run run2  # without a.txt",
+    "passkey a.txt run": "slm passkey run  # without a.txt",
     # What is too many, or no file.
     "pairs run/step run one/x.jsonl": "slm pairs run one/x.jsonl # there is no file or folder 'run/step'",
     "train data cpu-demo -o new": "use --preset cpu-demo",
@@ -194,4 +194,4 @@ PASTED = (
 @pytest.mark.parametrize("line", PASTED)
 def test_the_line_in_the_fix_works(slm, here, line):
     for command in fix_in(slm(*shlex.split(line), code=2).err).split(" && "):
-        slm(*shlex.split(command)[1:], code=0)
+        slm(*shlex.split(command, comments=True)[1:], code=0)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from printed_fixes import fix_of
+from printed_fixes import fix_in, fix_of
 from slm_folder import make_folder
 
 import slmmodel
@@ -242,6 +242,20 @@ def test_a_tracker_that_is_not_installed_is_named(slm, here, monkeypatch, words,
     monkeypatch.setattr(train_habits, "find_spec", lambda name: is_installed or None)
     more = "" if is_installed else "; wandb is not installed: pip install wandb"
     assert f"  fix:   {fix}{more}\n" in slm("train", "data", "-o", "new", *words.split(), code=2).err
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_a_translated_line_names_a_tracker_that_is_not_installed(slm, here, monkeypatch, is_installed):
+    monkeypatch.setattr(train_habits, "find_spec", lambda name: is_installed or None)
+    said = [] if is_installed else ["wandb is not installed: pip install wandb"]
+    line = "slm train data -o new --set run.track=wandb"
+    words = "--wandb_log=True --wandb_run_name=baby --max_iters=2"
+    remark = "".join(f"  # {each}" for each in said)
+    assert fix_in(slm("train", "data", "-o", "new", *words.split(), code=2).err) == f"{line} --budget steps=2{remark}"
+    (here / "train_baby.py").write_text("wandb_log = True\nwandb_project = 'baby'\nmax_iters = 2\n")
+    remark = f"  # {'; '.join([*said, 'leaves out wandb_project'])}"
+    err = slm("train", "data", "-o", "new", "--config", "train_baby.py", code=2).err
+    assert fix_in(err) == f"{line} --set run.budget.steps=2{remark}"
 
 
 @pytest.mark.parametrize(

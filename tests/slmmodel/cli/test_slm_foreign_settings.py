@@ -250,7 +250,7 @@ def test_no_fix_of_resume_has_a_setting_that_it_refuses(configured, monkeypatch)
             assert fix.startswith("slm train ") and "of a run" in fix and "not change" in fix, name
         elif not name.startswith(BUDGET):
             line = fix.partition(", with which each step takes other sequences")[0]
-            configured(*shlex.split(line)[1:], code=0)
+            configured(*shlex.split(line, comments=True)[1:], code=0)
             assert ("--allow-mismatch plan" in line) is (name in ("run.seed", "run.batch_tokens")), name
             pasted += 1
             shutil.rmtree("new")

@@ -257,9 +257,8 @@ def test_a_similar_name_is_named(slm: Callable[..., Any], here: Path) -> None:
 def test_a_text_in_the_place_of_its_path(here: Path) -> None:
     with pytest.raises(MissingFile) as caught:
         app.train("Once upon a time there was a fox.", tokenizer="tok.json", output="new")
-    assert (
-        caught.value.fix == "slmtok.Texts(['Once upon a time there was a fox.']), if it is a text; else check the name"
-    )
+    texts = "slmtok.Texts(['Once upon a time there was a fox.'])"
+    assert caught.value.fix == f"import slmtok; {texts}, if it is a text; else check the name"
 
 
 def test_a_name_that_is_nothing_gets_the_runs_of_the_folder(slm, here):

@@ -14,9 +14,10 @@ pytest.importorskip("safetensors")
 
 from slm_folder import TRAIN, make_folder
 
+from slmmodel.config import Setting, validate
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.data_config import DataConfig
-from slmmodel.errors import InvalidConfig
+from slmmodel.errors import InvalidConfig, UnknownName
 from slmmodel.trainer import train
 
 BASE = ["-o", "new", "--dry-run", "--preset", "cpu-demo", *TRAIN, "--budget", "steps=10"]
@@ -64,6 +65,26 @@ def test_a_value_of_another_tool_is_answered_by_ours(given, meant, slm):
     fix = fix_in(slm("train", "data", *BASE, "--set", given, code=2).err)
     assert fix == f"--set {meant}"
     slm("train", "data", *BASE, *shlex.split(fix), code=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "meant"),
+    [
+        ("cosine_with_min_lr", "cosine"),
+        ("cosine_with_restarts", "cosine"),
+        ("inverse_sqrt", "cosine"),
+        ("linear_with_warmup", "linear"),
+        ("polynomial", "linear"),
+        ("constant_with_warmup", "const"),
+        ("warmup_stable_decay", "wsd"),
+    ],
+)
+def test_a_schedule_of_another_trainer_is_the_nearest_kind(kind, meant):
+    with pytest.raises(UnknownName, match=f"^unknown optim.schedule.kind '{kind}'; '{meant}' is most") as caught:
+        validate({"optim.schedule.kind": Setting(kind, "settings")})
+    fix = str(caught.value.fix)
+    assert eval(f"dict({fix}\n)") == {"settings": {"optim.schedule.kind": meant}}
+    assert ("optim.schedule.final: " in fix and "optim.schedule.warmup: " in fix) == ("_" in kind)
 
 
 def test_another_function_is_no_misspelling(slm):

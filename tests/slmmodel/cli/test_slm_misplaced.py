@@ -79,7 +79,7 @@ REFUSED = {
     "train a/b -o new": (1, "no file or folder 'a/b'\n  where: there is no folder 'a'\n", "or name token data"),
     "status .": (1, "'.' is not a run folder", "limit: runs in ./: run, run2\n"),
     "plot run rnu2 -o c.svg": (1, "no folder 'rnu2'", "fix:   slm plot run run2 -o c.svg\n"),
-    "plot data run -o c.svg": (2, "'data' is packed data", "fix:   slm plot run -o c.svg\n"),
+    "plot data run -o c.svg": (2, "'data' is packed data", "fix:   slm plot run -o c.svg  # without data\n"),
     "export tok.json -o new": (
         2,
         "'tok.json' is a tokenizer, not a run folder",
@@ -410,5 +410,5 @@ def test_data_in_the_place_of_the_run_that_resume_continues_are_trained_on(slm, 
         line = f"slm train {data} {tokenizer}-o run-2 --budget steps=1"
         assert err.endswith(f"  limit: runs in ./: run, run2\n  fix:   {line}\n")
         slm(*line.split()[1:], "--dry-run", code=0)
-    err = slm("resume", "run", "text.txt", code=2).err
-    assert err.endswith("  fix:   slm resume run --data text.txt\n")
+    for words in (("run", "text.txt"), ("text.txt", "run")):
+        assert slm("resume", *words, code=2).err.endswith("  fix:   slm resume run --data text.txt\n")

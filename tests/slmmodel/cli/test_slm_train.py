@@ -31,6 +31,7 @@ from slmmodel.errors import CorruptFile  # noqa: E402
 from slmmodel.models import MODELS, config_from_dict  # noqa: E402
 from slmmodel.training import bench  # noqa: E402
 from slmmodel.training.verify import verify_data  # noqa: E402
+from slmtok.formats.tiktoken import ENCODINGS  # noqa: E402
 
 SHAPE = [f"--set=model.{key}={value}" for key, value in small.MODEL.items()]
 SETTINGS = [*SHAPE, "--set=run.batch_tokens=64", "--set=optim.name=adamw", "--threads=1", "--device=cpu"]
@@ -215,6 +216,18 @@ def test_a_setting_without_its_section(slm, data):
 def test_token_data_with_a_tokenizer(slm, data):
     ran = slm("train", data, "-t", "tok.json", code=2)
     assert "is token data, and --tokenizer is for text" in ran.err and "fix:   leave it out: packed" in ran.err
+
+
+def test_a_rank_file_that_is_absent_is_fetched_before_it_packs(slm, data, monkeypatch):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(Path("cache").absolute()))
+    err = slm("train", data, "-t", "gpt2", code=2).err
+    fetched = "pack the text with it: python -c \"import tiktoken; tiktoken.get_encoding('gpt2')\" && slmtok pack "
+    assert f"to train with gpt2, {fetched}" in err, err
+    assert err.endswith(" -o NEW  # the rank file of gpt2 is not on this machine\n"), err
+    assert "tiktoken.get_encoding('cl100k_base')" in slm("train", data, "-t", "gpt-4", code=2).err
+    Path("cache").mkdir()
+    Path("cache", ENCODINGS["gpt2"].cache_key).write_text("")
+    assert "to train with gpt2, pack the text with it: slmtok pack " in slm("train", data, "-t", "gpt2", code=2).err
 
 
 def test_data_that_is_none(slm):

@@ -46,13 +46,36 @@ def test_yaml_that_is_not_supported_is_no_fault_of_syntax(tmp_path: Path) -> Non
     for text, fix in (
         (BOMB, "write the value itself: anchors and aliases are not supported"),
         ("a: 1\n---\nb: 2\n", "keep one of them: several documents in a file are not supported"),
-        ("run:\n\tseed: 1\n", "replace it with spaces"),
         ("run: [\n", "fix the syntax"),
     ):
         path.write_text(text)
         with pytest.raises(InvalidConfig) as caught:
             read_yaml(str(path))
         assert caught.value.fix == fix
+
+
+def test_all_lines_with_tabs_are_named_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    for text, fact in (
+        ("run:\n\tseed: 1\n", "has a tab where YAML takes spaces"),
+        ("data:\n\ttrain: data\nrun:\n\tbudget: {steps: 4}\n", "has tabs where YAML takes spaces, in 2 lines: 2, 4"),
+        # YAML takes tabs in quotes and comments.
+        ("run:\n\tseed:\t1\ndata:\n  train: 'a\tb'  #\tdata\n", "has a tab where YAML takes spaces"),
+        ("run:\n" + "\tseed: 1\n" * 9, "has tabs where YAML takes spaces, in 9 lines: 2, 3, 4, 5 and 5 more"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InvalidConfig) as caught:
+            read_yaml(str(path))
+        assert caught.value.fact == f"{path} {fact}" and str(caught.value.where).startswith(f"{path}, line 2, ")
+        assert caught.value.fix == f"replace every tab with two spaces: sed -i 's/\\t/  /g' {path}"
+    path.write_text("data:\n\ttrain:\tdata\nrun:\n\tbudget: {steps:\t4}\n")
+    with pytest.raises(InvalidConfig) as caught:
+        read_yaml(str(path))
+    path.write_text(path.read_text().replace("\t", "  "))
+    assert {name: each.value for name, each in read_yaml(str(path)).items()} == {
+        "data.train": "data",
+        "run.budget.steps": "4",
+    }
 
 
 @pytest.mark.timeout(20)
