@@ -65,7 +65,7 @@ def test_options_of_other_tools_are_translated_to_a_command_line(module) -> None
             context.meta["arguments"] = [flag, "8"]
             line = unknown_options._translated(context, least=1)
             if line and not line.startswith("leave "):
-                for words in map(shlex.split, line.split(" && ")):
+                for words in (shlex.split(part, comments=True) for part in line.split(" && ")):
                     told = app.command(words[1])
                     _, rest, _ = told.make_parser(click.Context(told, parent=context.parent)).parse_args(words[2:])
                     assert {*filter(None, rest)} <= {"8", "hf:8", "demo/data"}, line

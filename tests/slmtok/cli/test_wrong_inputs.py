@@ -58,9 +58,18 @@ CASES = {
     "diff tok.json packed --on empty.txt": (1, "error: the corpus is empty: empty.txt has no byte of text\n"),
     "encode a.zip -t tok.json": (2, "fix:   python -m zipfile -e a.zip a # and name a, or --format text to read"),
     "encode wide.txt -t tok.json": (2, "fix:   --encoding utf-16, or --format text to read its bytes as they are\n"),
-    "pack a.txt -t tok.json -o x --val 1.5": (2, "fix:   --val tail:1.5%, which is the end of the corpus, or "),
-    "pack a.txt -t tok.json -o x --val 0.5%": (2, "fix:   --val tail:0.5%, which is the end of the corpus, or "),
-    "pack a.txt -t tok.json -o x --val -0.1": (2, "fix:   --val tail:10%, which is the end of the corpus, or "),
+    "pack a.txt -t tok.json -o x --val 1.5": (
+        2,
+        "fix:   --val tail:1.5%, which is the end of the corpus, or, of many documents, ",
+    ),
+    "pack a.txt -t tok.json -o x --val 0.5%": (
+        2,
+        "fix:   --val tail:0.5%, which is the end of the corpus, or, of many documents, ",
+    ),
+    "pack a.txt -t tok.json -o x --val -0.1": (
+        2,
+        "fix:   --val tail:10%, which is the end of the corpus, or, of many documents, ",
+    ),
     "pack a.txt -t tok.json -o x --val tail:0.1": (2, "fix:   --val tail:10%, or --val tail:0.1%\n"),
     "slice tok.json --vocab 275 --vocab 276 -o x": (2, "error: --vocab is given 2 times"),
     "slice tok.json --vocab 275 -o": (2, "error: option '-o' requires an argument"),
