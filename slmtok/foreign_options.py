@@ -450,9 +450,9 @@ def split_of_share(share: object) -> Message:
         )
     return (
         Setting("val", rule),
-        ", which is the end of the corpus, or, of many documents, ",
+        ", which is the end of the corpus, or ",
         Setting("val", rule.replace("tail", "hash")),
-        ", which chooses some by a hash of their text",
+        ", which chooses some of many documents by a hash",
     )
 
 

@@ -32,7 +32,7 @@ from slmtok.errors import (
 from slmtok.formats.export import export
 from slmtok.shards import open_shards
 
-HASHED = "which chooses some by a hash of their text"
+HASHED = "which chooses some of many documents by a hash"
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
 
@@ -65,7 +65,7 @@ def options(fix: str) -> dict[str, Any]:
 )
 def test_a_share_of_a_few_documents(tok: slmtok.Tokenizer, wrong: dict[str, Any]) -> None:
     fix = refused(lambda: slmtok.pack("a.txt", tok, "data", **wrong), SlmtokError)
-    assert fix == f"val='tail:10%', which is the end of the corpus, or, of many documents, val='hash:10%', {HASHED}"
+    assert fix == f"val='tail:10%', which is the end of the corpus, or val='hash:10%', {HASHED}"
     assert slmtok.pack("a.txt", tok, "data", **options(fix)).files == ["train-00000.bin", "val-00000.bin"]
 
 

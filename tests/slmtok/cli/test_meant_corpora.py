@@ -327,9 +327,9 @@ def test_the_braces_of_each_field_are_completed(slmtok, given: str, meant: str) 
         ("random:5%", "--val hash:5%"),
         ("last:5%", "--val tail:5%"),
         ("'hash: 5%'", "--val hash:5%"),
-        ("'5 %'", "--val tail:5%, which is the end of the corpus, or, of many documents, --val hash:5%"),
-        ("first:5%", "--val tail:5%, which is the end of the corpus, or, of many documents, --val hash:5%"),
-        ("1/20", "--val tail:5%, which is the end of the corpus, or, of many documents, --val hash:5%"),
+        ("'5 %'", "--val tail:5%, which is the end of the corpus, or --val hash:5%"),
+        ("first:5%", "--val tail:5%, which is the end of the corpus, or --val hash:5%"),
+        ("1/20", "--val tail:5%, which is the end of the corpus, or --val hash:5%"),
     ],
 )
 def test_the_share_of_a_split_that_was_given_stays(slmtok, domains, given: str, meant: str) -> None:

@@ -193,12 +193,12 @@ FIXES = {
     "pack a.txt -t tok.json --val 0.1 -o x": (
         2,
         "fix:   --val tail:10%, which is the end of the corpus, "
-        "or, of many documents, --val hash:10%, which chooses some by a hash of their text\n",
+        "or --val hash:10%, which chooses some of many documents by a hash\n",
     ),
     "pack a.txt -t tok.json --val 10% -o x": (
         2,
         "fix:   --val tail:10%, which is the end of the corpus, "
-        "or, of many documents, --val hash:10%, which chooses some by a hash of their text\n",
+        "or --val hash:10%, which chooses some of many documents by a hash\n",
     ),
     "pack a.txt -t tok.json --val empty.txt -o x": (
         2,
@@ -232,7 +232,7 @@ FIXES |= {
     "pack a.txt -t tok.json -o -": (2, "-o - is stdout, and this output needs a name\n"),
     "pack a.txt -t tok.json -o x --val 200%": (
         2,
-        "fix:   --val tail:10%, which is the end of the corpus, or, of many documents, ",
+        "fix:   --val tail:10%, which is the end of the corpus, or ",
     ),
     "encode data -t tok.json": (2, "data/manifest.json is the manifest of packed data of slmtok, not text\n"),
     "encode a.counts -t tok.json": (2, "a.counts is a counts file, not text\n"),

@@ -240,9 +240,7 @@ def test_one_tokenizer_too_many(slmtok, here: Path) -> None:
 def test_the_share_of_the_validation_is_kept(slmtok, here: Path, options: str, rule: str) -> None:
     line = ["pack", "a.txt", "-t", "tok.json", "-o", "new", "--separator", ". "]
     fix = fix_of(slmtok(*line, *options.split()))
-    assert fix.startswith(
-        f"use --val {rule}, which is the end of the corpus, or, of many documents, --val {rule.replace('tail', 'hash')}"
-    )
+    assert fix.startswith(f"use --val {rule}, which is the end of the corpus, or --val {rule.replace('tail', 'hash')}")
     assert slmtok(*line, "--val", rule).code == 0
 
 

@@ -60,15 +60,15 @@ CASES = {
     "encode wide.txt -t tok.json": (2, "fix:   --encoding utf-16, or --format text to read its bytes as they are\n"),
     "pack a.txt -t tok.json -o x --val 1.5": (
         2,
-        "fix:   --val tail:1.5%, which is the end of the corpus, or, of many documents, ",
+        "fix:   --val tail:1.5%, which is the end of the corpus, or ",
     ),
     "pack a.txt -t tok.json -o x --val 0.5%": (
         2,
-        "fix:   --val tail:0.5%, which is the end of the corpus, or, of many documents, ",
+        "fix:   --val tail:0.5%, which is the end of the corpus, or ",
     ),
     "pack a.txt -t tok.json -o x --val -0.1": (
         2,
-        "fix:   --val tail:10%, which is the end of the corpus, or, of many documents, ",
+        "fix:   --val tail:10%, which is the end of the corpus, or ",
     ),
     "pack a.txt -t tok.json -o x --val tail:0.1": (2, "fix:   --val tail:10%, or --val tail:0.1%\n"),
     "slice tok.json --vocab 275 --vocab 276 -o x": (2, "error: --vocab is given 2 times"),
