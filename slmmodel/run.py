@@ -142,7 +142,7 @@ def refuse_long(model: Model, n_ids: int, n_new: int, overflow: str, end_of: Cal
     raise InvalidInput(f"the prompt has {n_ids:,} ids", limit=f"seq_len {context}", fix=fix)
 
 
-_SCORE = "write .score({scored}"
+_SCORE = "{opened}.score({scored}"
 _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(
         ("save", "save_pretrained", "push_to_hub"),
@@ -215,10 +215,9 @@ def _words(name: str, run: Run, inner: str) -> dict[str, str]:
     path = os.fspath(run.path)
     text = f"slmmodel.app.load({path!r})"
     opened = text if inner else f"slmmodel.load({path!r})"
-    of_ids = "ids) in place of .{name}, in nats for each id"
-    of_text = "text) in place of .{name}, in bits per byte; .run.score(ids) has the nats of each id"
-    scored = (of_text if inner else of_ids).format(name=name)
-    of_calls = {"text": text, "opened": opened, "own": opened + inner, "scored": scored}
+    of_ids = "ids), the negative log-probability of each id in nats"
+    of_text = "text), in bits per byte; .run.score(ids) has the nats of each id"
+    of_calls = {"text": text, "opened": opened, "own": opened + inner, "scored": of_text if inner else of_ids}
     return {"name": name, "path": path, "shell": shlex.quote(path), **of_calls}
 
 

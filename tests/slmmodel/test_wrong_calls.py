@@ -265,8 +265,8 @@ def test_attributes_and_names_of_other_libraries(inside: Path) -> None:
         with pytest.raises(AttributeError) as caught:
             run.perplexity  # type: ignore[union-attr]  # noqa: B018
         name = "ids" if isinstance(argument, list) else "text"
-        call = str(caught.value).partition("fix:   ")[2].partition("), ")[0] + ")"
-        assert np.all(np.isfinite(eval(call, {"run": run, name: argument})))
+        call = str(caught.value).partition("fix:   import slmmodel; ")[2].partition("), ")[0] + ")"
+        assert np.all(np.isfinite(eval(call, {"slmmodel": slmmodel, name: argument})))
     with pytest.raises(
         ImportError, match=r"slmmodel has no 'AutoModel.*\n  fix:   import slmmodel; slmmodel\.load\('run'"
     ):
