@@ -195,9 +195,9 @@ def no_attribute(owner: object, name: str, run: Run | None) -> AttributeError:
     The run is the owner itself, or its attribute `run`; None while the owner is being made.
     """
     fact, kind = f"{type(owner).__name__!r} object has no attribute {name!r}", f"a {type(owner).__name__}"
+    fix = ""
     if run is not None and not name.startswith("_"):
         inner = "" if run is owner else ".run"
-        fix = ""
         if inner and hasattr(run, name):
             fix = f"write {inner}.{name} in place of .{name}"
             fact += f"\n  limit: {kind} has the run of ids inside: {inner}"
@@ -207,7 +207,7 @@ def no_attribute(owner: object, name: str, run: Run | None) -> AttributeError:
         elif name in _ATTRIBUTES_ELSEWHERE:
             fix = _ATTRIBUTES_ELSEWHERE[name].format(**_words(name, run, inner))
         fact += f"\n  fix:   {with_import(fix)}" if fix else ""
-    return AttributeError(fact, name=name, obj=owner)
+    return AttributeError(fact, name=name, obj=None if fix else owner)
 
 
 def _words(name: str, run: Run, inner: str) -> dict[str, str]:

@@ -21,8 +21,8 @@ class AbsentName:
         self._name, self._explain = name, explain
 
     def __get__(self, owner: object | None, kind: type) -> NoReturn:
-        message = self._explain(self._name, owner, kind)
-        raise AttributeError(message, name=self._name, obj=kind if owner is None else owner)
+        # Of an object, Python would add the present name of the most similar letters.
+        raise AttributeError(self._explain(self._name, owner, kind), name=self._name, obj=None)
 
 
 def adds_absent_names(names: Iterable[str], explain: Callable[[str, Any, type], str]) -> Callable[[Class], Class]:

@@ -77,7 +77,7 @@ class Ragged:
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("tolist", "to_list", "to_pylist"):
             hint = "; [row.tolist() for row in ragged] has it"
-            raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
+            raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=None)
         hint = "" if name.startswith("_") else f"; {_PARTS}"
         raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
 

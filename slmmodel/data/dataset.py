@@ -166,7 +166,7 @@ class _Sequences:
                 fact += f"\n  fix:   {OF_SIZES.format(own=own)}"
             if fix := (OF_DATASETS if own == "dataset" else OF_SHARD_LOADERS).get(name):
                 fact += f"\n  fix:   {fix}"
-            raise AttributeError(fact, name=name, obj=self)
+            raise AttributeError(fact, name=name, obj=None if "\n" in fact else self)
 
         def __setattr__(self, name: str, value: object) -> None:
             """Raises `AttributeError` for an option, which counts where the object is made, and for a loader's epoch.

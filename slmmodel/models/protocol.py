@@ -85,7 +85,7 @@ def _absent(output: tuple[object, ...], name: str) -> object:
     fact = f"{type(output).__name__!r} object has no attribute {name!r}"
     if name in _OF_OTHER_OUTPUTS:
         fact += f"\n  limit: an output has logits, hidden and state\n  fix:   {_OF_OTHER_OUTPUTS[name]}"
-    raise AttributeError(fact, name=name, obj=output)
+    raise AttributeError(fact, name=name, obj=None if name in _OF_OTHER_OUTPUTS else output)
 
 
 def _item(output: tuple[object, ...], key: Any) -> Any:
@@ -289,7 +289,7 @@ class Model(nn.Module):
                 fact = f"{type(self).__name__!r} object has no attribute {name!r}"
                 limit = "a model takes ids and gives logits: model(ids)"
                 fact += f"\n  limit: {limit}\n  fix:   {with_import(_CALLS_ELSEWHERE[name])}"
-                raise AttributeError(fact, name=name, obj=self)
+                raise AttributeError(fact, name=name, obj=None)
             return super().__getattr__(name)
 
     @_explained

@@ -100,12 +100,9 @@ class ByteLevelBPETokenizer:
         self._view: HFTokenizer | None = None
 
     def __getattr__(self, name: str) -> NoReturn:
-        hint = "; slmtok.compat.as_hf(x.tokenizer)(texts, padding=True, truncation=True, max_length=512) pads and cuts"
-        raise AttributeError(
-            f"ByteLevelBPETokenizer has no {name!r}{hint if name.endswith(('_padding', '_truncation')) else ''}",
-            name=name,
-            obj=self,
-        )
+        cuts = "; slmtok.compat.as_hf(x.tokenizer)(texts, padding=True, truncation=True, max_length=512) pads and cuts"
+        hint = cuts if name.endswith(("_padding", "_truncation")) else ""
+        raise AttributeError(f"ByteLevelBPETokenizer has no {name!r}{hint}", name=name, obj=None if hint else self)
 
     @property
     def tokenizer(self) -> _Tokenizer:

@@ -99,7 +99,7 @@ def _in_tokenizer(found: NamedTuple, name: str) -> AttributeError:
     """The error for an attribute that a result lacks: its tokenizer may have it."""
     what = type(found).__name__
     hint = f"; its tokenizer has: .tokenizer.{name}" if hasattr(Tokenizer, name) and not name.startswith("_") else ""
-    return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=found)
+    return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=None if hint else found)
 
 
 @explains_calls

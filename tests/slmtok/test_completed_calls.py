@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -161,6 +163,13 @@ def test_texts_in_place_of_the_files_of_a_trainer(tok: slmtok.Tokenizer) -> None
     assert call == f"train_from_iterator({texts}, vocab_size=275, min_frequency=1)" and more
     eval(f"trainer.{call}", {"trainer": trainer})
     assert trainer.tokenizer.n_vocab == 275
+
+
+def test_a_name_that_is_explained_gets_no_similar_one_from_python() -> None:
+    """Python proposed `count_tokens` for `eot_token`, below the message that names the token."""
+    code = "import slmtok; slmtok.train(slmtok.Texts(['a']), vocab_size=272).eot_token"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "as_tiktoken(tok).eot_token is that of the library\n" in ran.stderr and "Did you mean" not in ran.stderr
 
 
 def test_hints_of_absent_names(tok: slmtok.Tokenizer) -> None:
