@@ -61,6 +61,11 @@ _FETCH_FOLDER = {
     "gs:": "mkdir {copy} && gcloud storage rsync --recursive {address} {copy}",
 }
 """The same for a folder, whose address ends with a slash."""
+_FETCH_GLOB = {
+    "s3:": "aws s3 cp --recursive {folder} {copy} --exclude '*' --include {glob}",
+    "gs:": "mkdir {copy} && gcloud storage cp {address} {copy}",
+}
+"""The same for the files of a name with wildcards, which the paths of aws have not."""
 _HUB = r"https?://(?:www\.)?(?:huggingface|hf)\.co/"
 _FORGE = r"https?://(?:www\.)?(?:github|gitlab)\.com/"
 _FILE_PAGES = ((rf"({_HUB}.+?)/blob/(.+)", r"\1/resolve/\2"), (rf"({_FORGE}.+?)/blob/(.+)", r"\1/raw/\2"))
@@ -263,6 +268,8 @@ def _address_error(path: str, address: str, kind: str) -> MissingInput:
     """The error for an address in the place of a file: its fix copies the file or the folder to a name not in use."""
     is_folder = address.endswith("/")
     noun, commands = ("folder", _FETCH_FOLDER) if is_folder else ("file", _FETCH)
+    if kind in _FETCH_GLOB and (glob := re.fullmatch(r"([^*?[]*/)([^/]*[*?[].*)", address)):
+        return _glob_error(path, address, glob, _FETCH_GLOB[kind])
     place = re.split("[?#]", address)[0] if kind in _WEB else address
     copy = free_name(place.rstrip("/").rpartition("/")[2])
     fact = f"{address!r} is an address, and only files are read"
@@ -271,6 +278,19 @@ def _address_error(path: str, address: str, kind: str) -> MissingInput:
     file = next((re.sub(shown, held, address) for shown, held in _FILE_PAGES if re.fullmatch(shown, address)), address)
     fetch = commands[kind].format(address=shlex.quote(file), copy=shlex.quote(copy))
     fix = f"fetch the {noun} first: {fetch} # and name {copy}"
+    return MissingInput(fact, fix=fix, path=path, address=address, fetch=fetch, copy=copy)
+
+
+def _glob_error(path: str, address: str, parts: re.Match[str], command: str) -> MissingInput:
+    """The error for an address with wildcards: its fix copies the files into a folder of a name not in use."""
+    folder, glob = parts.groups()
+    copy = free_name(folder.rstrip("/").rpartition("/")[2])
+    words = {"address": address, "folder": folder, "glob": glob, "copy": copy}
+    fetch = command.format(**{name: shlex.quote(word) for name, word in words.items()})
+    fact, fix = (
+        f"{address!r} is an address, and only files are read",
+        f"fetch the files first: {fetch} # and name {copy}",
+    )
     return MissingInput(fact, fix=fix, path=path, address=address, fetch=fetch, copy=copy)
 
 

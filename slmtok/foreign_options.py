@@ -181,6 +181,7 @@ TRAINING_SHARES = ("train_size", "train_ratio", "train_frac", "train_fraction", 
 """Options for the share of documents that are trained on."""
 _EITHER_SHARES = ("split", "split_ratio")
 """Options for one of the two, and the larger part is trained on."""
+_NAMES_OF_SPLITS = "train|training|val|valid|validation|dev|eval|test"
 DIVIDING_SHARES = (*VALIDATION_SHARES, *TRAINING_SHARES, *_EITHER_SHARES)
 VALIDATION_FILES = (
     *("val_file", "val_files", "validation_file", "validation_files", "eval_file", "test_file", "val_data"),
@@ -236,7 +237,7 @@ OF_SENTENCEPIECE = frozenset(
     ]
 )
 """Names of processors of SentencePiece that the one of `slmtok.compat.sentencepiece` has, and a `Tokenizer` has not."""
-_TRAIN_TEXTS = "slmtok.train(slmtok.Texts(texts), vocab_size=8192) makes a tokenizer"
+_TRAIN_TEXTS = "slmtok.train(slmtok.Texts(texts), vocab_size=8192)  # texts and 8192 stand for your own values"
 _TRAIN = "slmtok.train('CORPUS', vocab_size=8192)"
 _ROWS = "slmtok.compat.as_hf(tok)(texts, padding=True, truncation=True, max_length=512) has it"
 _MEASURE = "from slmtok.analysis.measure import measure; measure([('tok', tok)], [(text.encode(), 0)])"
@@ -463,6 +464,9 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return "special", (Setting("special", spelled), *(() if name == _OF_CONTROL else _stays_text(spelled)))
     if name == "trainer" and "vocab_size" in options and (settings := _settings_of_trainer(value)):
         return "vocab_size", settings
+    if name == "split" and "val" in options and re.fullmatch(_NAMES_OF_SPLITS, str(value)):
+        without = ("leave it out: files have no splits, and ", Setting("val", "none"), " puts all of them into train")
+        return "val", (*without, f"; of a data set of the hub, hf:NAME@{value} is one")
     if name in DIVIDING_SHARES and "val" in options:
         return "val", split_of_share(held_out_share(name, str(value)))
     if name in VALIDATION_FILES and "val" in options:

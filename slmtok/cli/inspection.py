@@ -151,7 +151,7 @@ def _compared(value: str | None, arguments: Sequence[str]) -> str:
 @option("--deep", is_flag=True, help="Also encode and decode every token or document, and count unreachable tokens.")
 def verify(files: tuple[str, ...], deep: bool) -> Outcome:
     """Check that files are complete and unchanged, and that tokenizers still give the ids that they recorded."""
-    tokenizer = next(filter(names_tokenizer, files), "TOK")
+    tokenizer = next((file for file in files if _can_be_audited(file)), "TOK")
     findings = [_verify_file(path, deep, tokenizer) for path in files]
     code = max((finding.pop("code") for finding in findings), key=_BY_SEVERITY.index)
 
@@ -167,7 +167,7 @@ def verify(files: tuple[str, ...], deep: bool) -> Outcome:
 
 
 def _verify_file(path: str, deep: bool, tokenizer: str) -> dict[str, Any]:
-    """What was found; `tokenizer` is one to audit a text with."""
+    """What was found; `tokenizer` is one to audit a text with, or packed data."""
     try:
         if not Path(path).exists():
             raise missing_input(path)
@@ -195,15 +195,22 @@ def _refuse_unchecked(path: str, tokenizer: str) -> None:
     if has_offsets(path):
         fact = f"{path} is a file of ids, which record nothing that can be checked"
         raise Unreadable(fact, where=path, limit=_CHECKED, fix=_text_of_ids(path), path=path)
-    if Path(path).suffix != ".json" and is_text(read_file(path, HEAD_BYTES)):
+    is_file = Path(path).is_file()
+    are_documents = is_file and is_corpus_name(path)
+    if are_documents or (is_file and Path(path).suffix != ".json" and is_text(read_file(path, HEAD_BYTES))):
         line = shlex.join(["slmtok", "audit", tokenizer, "--on", path])
         raise Unreadable(
-            f"{path} is text, which records nothing that can be checked",
+            f"{path} is {'a corpus' if are_documents else 'text'}, which records nothing that can be checked",
             where=path,
             limit=_CHECKED,
-            fix=f"{line} proves that a tokenizer loses nothing of it",
+            fix=f"{line} proves that nothing of it is lost",
             path=path,
         )
+
+
+def _can_be_audited(path: str) -> bool:
+    """Whether `slmtok audit` compares a text with it: a tokenizer, or packed data."""
+    return names_tokenizer(path) or file_kinds.kind_of_file(str(Path(path, "manifest.json"))) == file_kinds.MANIFEST
 
 
 _CHECKED = "tokenizer files, locks, counts, vocab.json, packed folders"

@@ -59,8 +59,12 @@ _HABITS = {
         ("--append", "--resume"), instead("leave it out: one pack names all files; the same command goes on")
     ),
     **dict.fromkeys(
-        ("--append-eos", "--add-eos", "--eos", "--add-bos", "--bos", "--add-special-tokens"),
+        ("--append-eod", "--append-eos", "--add-eos", "--eos", "--add-bos", "--bos", "--add-special-tokens"),
         instead("leave it out: pack puts bos before each document, and eos after it"),
+    ),
+    **dict.fromkeys(
+        ("--num-shards", "--n-shards", "--shards"),
+        instead("--shard-tokens 100000000, which closes a shard at so many ids; no option sets the number of shards"),
     ),
     "--dtype": instead("nothing: ids have two bytes up to 65,536 ids, else four"),
     **dict.fromkeys(

@@ -55,6 +55,12 @@ def test_the_files_of_a_folder(slmtok) -> None:
         ("a.txt", "https://host/a.txt?raw=1", "curl -fLo a-2.txt 'https://host/a.txt?raw=1' && slmtok train a-2.txt"),
         ("a.txt", "s3://host/a.txt", "aws s3 cp s3://host/a.txt a-2.txt && slmtok train a-2.txt"),
         ("b.txt", "gs://host/a.txt", "gcloud storage cp gs://host/a.txt a.txt && slmtok train a.txt"),
+        (
+            "c4",
+            "s3://host/c4/*.gz",
+            "aws s3 cp --recursive s3://host/c4/ c4-2 --exclude '*' --include '*.gz' && slmtok train c4-2",
+        ),
+        ("c4", "gs://host/c4/*.gz", "mkdir c4-2 && gcloud storage cp 'gs://host/c4/*.gz' c4-2 && slmtok train c4-2"),
         ("texts", "s3://host/texts/", "aws s3 cp --recursive s3://host/texts/ texts-2 && slmtok train texts-2"),
     ],
 )

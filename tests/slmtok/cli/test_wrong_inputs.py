@@ -523,6 +523,13 @@ def test_text_is_not_checked_and_not_called_a_broken_tokenizer(slmtok, tmp_path)
     ran = slmtok("verify", "a.txt")
     assert ran.code == 1
     assert ran.out.startswith("a.txt: NOT CHECKED: a.txt is text, which records nothing that can be checked\n")
+    (tmp_path / "a.jsonl").write_text('{"text": "the cat sat on the mat"}\n' * 20)
+    assert slmtok("train", "a.txt", "a.jsonl", "--vocab", "275", "-o", "tok.json").code == 0
+    assert slmtok("pack", "a.jsonl", "-t", "tok.json", "-o", "data").code == 0
+    ran = slmtok("verify", "data", "a.jsonl")
+    assert ran.code == 1 and "a.jsonl: NOT CHECKED: a.jsonl is a corpus, which records nothing" in ran.out
+    assert "fix:   slmtok audit data --on a.jsonl proves" in ran.out
+    assert slmtok("audit", "data", "--on", "a.jsonl").code == 0
 
 
 @pytest.mark.parametrize("command", ["show", "view"])
