@@ -70,7 +70,7 @@ _DUPLICATES = "leave it out: slmtok keeps duplicates, and slmtok count reports t
 _PROGRESS = "leave it out: progress is shown on terminals"
 _PATTERN: Message = (
     Setting("pattern", "slm"),
-    ", for instance: the pattern says how words, digits and spaces are split",
+    ", the default: it splits at white space, and digits by two; other patterns split otherwise",
 )
 _OF_CONTROL = "control_symbols"
 """The option of SentencePiece for special tokens that no text spells, as ours are."""
@@ -464,6 +464,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return "special", (Setting("special", spelled), *(() if name == _OF_CONTROL else _stays_text(spelled)))
     if name == "trainer" and "vocab_size" in options and (settings := _settings_of_trainer(value)):
         return "vocab_size", settings
+    if name == "split_by_whitespace" and "pattern" in options and str(value).lower() in ("false", "0", "no"):
+        return "pattern", (Setting("pattern", "whole"), ", which splits a text nowhere")
     if name == "split" and "val" in options and re.fullmatch(_NAMES_OF_SPLITS, str(value)):
         without = ("leave it out: files have no splits, and ", Setting("val", "none"), " puts all of them into train")
         return "val", (*without, f"; of a data set of the hub, hf:NAME@{value} is one")

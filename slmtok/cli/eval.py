@@ -55,15 +55,18 @@ _HABITS: dict[str, Habit] = {
     **dict.fromkeys(_BASELINE, _beside),
 }
 """Options of other commands, each with what stands for it here."""
-_CLASSES = dict.fromkeys(("word", "words", "number", "numbers", "punctuation", "space", "spaces", "type"), "class")
-"""Classes of strings, whose option is that of all classes."""
+_KINDS = {
+    **dict.fromkeys(("word", "words", "number", "numbers", "punctuation", "space", "spaces", "type"), "class"),
+    **dict.fromkeys(("language", "languages", "lang", "script", "source", "file", "files", "folder"), "domain"),
+}
+"""Classes of strings, whose option is that of all classes, and what domains are."""
 
 
 @command("eval", example="slmtok eval tok.json tiktoken:gpt2 --on text.txt", habits=_HABITS)
 @tokenizer_argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"The tokenizers, each {TOKENIZER}.")
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
 @option("--sizes", metavar="N,N", help="Also measure each tokenizer of slmtok cut to these vocabulary sizes.")
-@option("--by", type=choice("class", "domain", foreign=_CLASSES), metavar="class|domain",
+@option("--by", type=choice("class", "domain", foreign=_KINDS), metavar="class|domain",
         help="Bytes per token by class (words, numbers, punctuation, white space), or by --domain.")  # fmt: skip
 @options_of(ReadOptions, into="read")
 @threads_option()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
 from pathlib import Path
@@ -249,7 +249,7 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
             return " ".join(f"{name} {part}" for part in parts)
         return f"{name} {parts[0]}" + (f" --also {','.join(parts[1:])}" if "--also" in options else EACH)
     if wrong.meant in wrong.names:
-        return f"{name} {wrong.meant}"
+        return f"{name} {wrong.meant}{_with_domains(wrong.meant, options, context)}"
     if (name, wrong.value.removesuffix("s")) == ("--document", "paragraph"):
         return r"--separator '\n\n'"
     others = [
@@ -268,8 +268,16 @@ def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoice
         folder = folder_for_file(arguments_of(context), wrong.value, foreign)
         return f"{name} {foreign}{folder}{nearest_remark(wrong.value, foreign, context.find_root().command_path)}"
     if meant := closest(wrong.value, wrong.names):
-        return f"{name} {meant}"
-    return ", or ".join(f"{name} {each}" for each in wrong.names)
+        return f"{name} {meant}{_with_domains(meant, options, context)}"
+    return ", or ".join(f"{name} {each}{_with_domains(each, options, context)}" for each in wrong.names)
+
+
+def _with_domains(choice: str | None, options: Container[str], context: click.Context) -> str:
+    """What the choice of domains needs, where the line has none."""
+    is_missing = value_after(["--domain"], arguments_of(context)) is None
+    return (
+        " with --domain NAME=GLOB, one or more" if choice == "domain" and "--domain" in options and is_missing else ""
+    )
 
 
 def _text_of_kind(context: click.Context) -> str | None:

@@ -247,8 +247,9 @@ def check_fields(
     without: tuple[Setting | str, ...] = ("leave ", Setting(name), " out")
     looks_like = records_in()
     if not looks_like and (found_kind := kind_in()):
-        path, kind = found_kind.paths[0], found_kind.kind
-        without = (f"extract the text of {path} first: it is {kind.name}, whose {kind.parts} would be learned as text",)
+        kind = found_kind.kind
+        told = f"{kind.name}, whose {kind.parts} would be learned as text"
+        without = (*found_kind.remedy(paths, options.encoding), f" without the option: {found_kind.paths[0]} is {told}")
     raise OptionError(
         (Setting(name, getattr(options, name)), " names a field, and no file of the corpus has records"),
         limit=", ".join(name for name in FORMAT_NAMES if FORMATS[name].records),

@@ -244,23 +244,6 @@ def test_the_share_of_the_validation_is_kept(slmtok, here: Path, options: str, r
     assert slmtok(*line, "--val", rule).code == 0
 
 
-def test_a_split_by_its_name_is_no_share(slmtok, here: Path) -> None:
-    """A tenth of the documents was held out for `--split train`."""
-    line = ["pack", "a.txt", "-t", "tok.json", "-o", "new"]
-    fix = fix_of(slmtok(*line, "--split", "train"))
-    assert fix.startswith("leave it out: files have no splits, and --val none puts all of them into train")
-    assert "hf:NAME@train" in fix and slmtok(*line, "--val", "none").code == 0
-
-
-@pytest.mark.parametrize("option", ["--num-shards 8", "--append-eod"])
-def test_options_of_packing_elsewhere(slmtok, here: Path, option: str) -> None:
-    line = ["pack", "a.txt", "-t", "tok.json", "-o", "new"]
-    fix = fix_of(slmtok(*line, *option.split()))
-    given = fix.removeprefix("use ").split(", ")[0].split() if "--shard-tokens" in fix else []
-    assert given or fix.startswith("leave it out: pack puts bos before each document, and eos after it")
-    assert slmtok(*line, *given).code == 0
-
-
 @pytest.mark.parametrize("split", ["validation", "valid", "dev", "eval", "test"])
 def test_names_of_the_validation_split(slmtok, here: Path, split: str) -> None:
     (here / "lines.txt").write_text("".join(f"the cat {number}\n" for number in range(40)))
