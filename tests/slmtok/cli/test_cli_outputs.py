@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,18 @@ def test_only_regular_files_are_replaced(folder):
         with pytest.raises(OutputExists, match="is not a regular file"):
             tokenizer.save(target, force=True)
         assert target.exists() and not target.is_file()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the links of /proc")
+def test_a_link_to_an_open_file_is_not_replaced(folder):
+    """It is what /dev/stdout is, also where stdout is a regular file."""
+    tokenizer, link = package.load(folder / "tok.json"), folder / "out"
+    with (folder / "redirected").open("w") as file:
+        link.symlink_to(f"/proc/self/fd/{file.fileno()}")
+        for target in (link, Path(f"/dev/fd/{file.fileno()}")):
+            with pytest.raises(OutputExists, match="is not a regular file"):
+                tokenizer.save(target, force=True)
+    assert link.is_symlink()
 
 
 def test_names_that_no_file_can_have(folder):
