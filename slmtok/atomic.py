@@ -485,9 +485,19 @@ def removed_error(path: Path, *, partial: bool = False) -> SlmtokError:
     )
 
 
+def _is_working_folder_removed() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def write_error(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
     """The error for an output that could not be written. `partial`: some of several are written, and stay."""
     left = _left(partial)
+    if error.errno == errno.ENOENT and not path.is_absolute() and _is_working_folder_removed():
+        return MissingInput("the working folder was removed", fix="cd to a folder that exists", path=".")
     if error.errno in _FULL:
         return DiskFull(
             f"no space left while writing {path.name!r}",

@@ -14,7 +14,7 @@ import slmtok as package
 from slmtok import atomic
 from slmtok.cli import streams
 from slmtok.cli.system_errors import system_error
-from slmtok.errors import DiskFull, OptionError, OutputExists, Unreadable, WrongType
+from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Unreadable, WrongType
 from slmtok.id_arrays import write_npy
 
 
@@ -90,6 +90,15 @@ def test_a_link_to_an_open_file_is_not_replaced(folder):
             with pytest.raises(OutputExists, match="is not a regular file"):
                 tokenizer.save(target, force=True)
     assert link.is_symlink()
+
+
+def test_a_working_folder_that_was_removed_is_named(folder, monkeypatch):
+    tokenizer = package.load(folder / "tok.json")
+    (folder / "gone").mkdir()
+    monkeypatch.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    with pytest.raises(MissingInput, match="the working folder was removed"):
+        tokenizer.save("new.json")
 
 
 def test_names_that_no_file_can_have(folder):
