@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from slmmodel.imports_before_fork import finish_imports_before_fork
+
 # As in `typing`, which the programs import only after they hear Ctrl-C.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ def meant_in_package(name: str) -> str | None:
             found = (each for each in _LISTED if name in import_module(f"slmmodel.{each}").__all__)
             return next((f"from slmmodel.{each} import {name}" for each in found), None)
     return None
+
+
+finish_imports_before_fork("slmmodel", "torch")
 
 
 def __getattr__(name: str) -> object:

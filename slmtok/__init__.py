@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import sys
 
+from slmtok.imports_before_fork import finish_imports_before_fork
+
 # As in `typing`, which the programs import only after they hear Ctrl-C.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +76,9 @@ _MODULES = {
     "train": "slmtok.training",
     "view": "slmtok.pages",
 }
+
+
+finish_imports_before_fork("slmtok", "pyarrow")
 
 
 def __getattr__(name: str) -> object:

@@ -295,7 +295,7 @@ def _check_target(path: Path, *, force: bool, option: str) -> None:
     another = ("name another ", Setting(option))
     if path.is_dir():
         raise OutputExists(f"output {name!r} is a folder", fix="name a file in it", path=name)
-    if path.exists() and not path.is_file():
+    if path.exists() and (not path.is_file() or _is_of_system(path)):
         raise OutputExists(f"output {name!r} is not a regular file", fix=another, path=name)
     if os.path.lexists(path) and not force:
         fix = (Setting("force", True), " to replace it, or ", *another)
@@ -303,6 +303,20 @@ def _check_target(path: Path, *, force: bool, option: str) -> None:
     if not path.parent.is_dir():
         fact = f"no folder {str(path.parent)!r} for the output {path.name!r}"
         raise MissingInput(fact, fix=makes_folder(str(path.parent)), path=str(path.parent))
+
+
+def _is_of_system(path: Path) -> bool:
+    """Whether a path that exists is, or leads through, an entry of `/dev` or `/proc`, such as `/dev/stdout`.
+
+    It may lead to a regular file, and then a file would take the place of the link of the system.
+    """
+    while True:
+        folder = os.path.realpath(path.parent)
+        if folder in ("/dev", "/dev/fd") or folder.startswith("/proc/"):
+            return True
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
 
 
 def _refuse_inputs(paths: list[Path], inputs: Iterable[_Path], option: str) -> None:
@@ -471,9 +485,19 @@ def removed_error(path: Path, *, partial: bool = False) -> SlmtokError:
     )
 
 
+def _is_working_folder_removed() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def write_error(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
     """The error for an output that could not be written. `partial`: some of several are written, and stay."""
     left = _left(partial)
+    if error.errno == errno.ENOENT and not path.is_absolute() and _is_working_folder_removed():
+        return MissingInput("the working folder was removed", fix="cd to a folder that exists", path=".")
     if error.errno in _FULL:
         return DiskFull(
             f"no space left while writing {path.name!r}",

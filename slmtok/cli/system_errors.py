@@ -30,7 +30,7 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
     # stdout is set to block, so that no write to it gives EAGAIN.
     is_process = isinstance(error, OSError) and error.errno == errno.EAGAIN and error.filename is None
     if is_process or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
-        fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or use fewer threads"
+        fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or end other programs"
         return Unreadable(f"the system starts no more {'processes' if is_process else 'threads'}", fix=fix)
     if isinstance(error, OSError) and error.filename is None:
         # Functions that read or write files add the file name; an error without one comes from stdout.

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from slmtok.corpus.nested_texts import decoded, fix_of_nested
+from slmtok.corpus.parquet_footer import ParquetFooter
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.saved_data_set import check_saved, default_split
 from slmtok.corpus.streams import COMPRESSED, UTF_8
@@ -93,9 +94,10 @@ def _read_parquet(path: str, options: ReadOptions, skipped: Skipped, convert: Co
         if not options.skip_malformed:
             _check_nulls(file, template, path)
         columns = list(dict.fromkeys(template.fields))
-        row = 0
+        footer, row = ParquetFooter(file), 0
         for group in range(file.num_row_groups):
-            size = _batch_rows(file.metadata.row_group(group), columns, options.max_doc_bytes, path)
+            n_rows = file.metadata.row_group(group).num_rows
+            size = _batch_rows(footer.chunks(group, columns), n_rows, options.max_doc_bytes, path)
             batches = file.iter_batches(batch_size=size, row_groups=[group], columns=columns, use_threads=False)
             for table in _joined(batches):
                 yield from convert(table, template, options, skipped, path, row=row, row_group=group + 1)
@@ -166,29 +168,17 @@ def _check_file(file: Any, template: Template, kinds: Mapping[str, object], path
 
 def _check_nulls(file: Any, template: Template, path: str) -> None:
     """Raises `MalformedRecord` for a field that is null in every row: without such rows the file has no text."""
+    footer = ParquetFooter(file)
     for name in template.fields:
-        if _is_null(file, name):
+        if footer.is_null(name):
             kinds = _largest_first(file, _kinds(file.schema_arrow, template, path))
-            held = {each: 0 if _is_null(file, each) else example for each, example in _examples(kinds).items()}
+            held = {each: 0 if footer.is_null(each) else example for each, example in _examples(kinds).items()}
             raise located(template.missing(name, held, f"every value of the column {name!r} is null", "columns"), path)
-
-
-def _is_null(file: Any, name: str) -> bool:
-    """Whether all values of a column are null; False where the footer does not say, and for a nested column."""
-    index = {file.schema.column(at).path: at for at in range(len(file.schema.names))}.get(name)
-    if index is None or not file.num_row_groups:
-        return False
-    # One group with a value decides.
-    groups = map(file.metadata.row_group, range(file.num_row_groups))
-    found = ((group.column(index).statistics, group.num_rows) for group in groups)
-    return all(each is not None and each.has_null_count and each.null_count == rows > 0 for each, rows in found)
 
 
 def _largest_first(file: Any, kinds: Mapping[str, object]) -> dict[str, object]:
     """Columns by their size in the first row group: of several with text, an error proposes the first."""
-    group = file.metadata.row_group(0) if file.num_row_groups else None
-    columns = [group.column(at) for at in range(group.num_columns)] if group else []
-    return _by_size(kinds, {column.path_in_schema: column.total_uncompressed_size for column in columns})
+    return _by_size(kinds, ParquetFooter(file).sizes())
 
 
 def _by_size(kinds: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, object]:
@@ -203,7 +193,8 @@ def _fix_of_nested(file: Any, template: Template, kinds: Mapping[str, object], p
         return None
     with suppress(SlmtokError, ArithmeticError, OSError, StopIteration, ValueError):
         # It refuses columns that are too large to read.
-        _batch_rows(file.metadata.row_group(0), nested, _MAX_CHUNK_BYTES, path)
+        n_rows = file.metadata.row_group(0).num_rows
+        _batch_rows(ParquetFooter(file).chunks(0, nested), n_rows, _MAX_CHUNK_BYTES, path)
         [row] = next(file.iter_batches(batch_size=1, row_groups=[0], columns=nested, use_threads=False)).to_pylist()
         # Of columns of text it matters that they are there.
         texts = {name: "" for name, kind in kinds.items() if _TEXT_KIND.match(str(kind))}
@@ -233,21 +224,23 @@ def _open_parquet(path: str, options: ReadOptions) -> Iterator[Any]:
         )
     try:
         _check_footer(path, options)
-        with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+        with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True) as file:
             yield file
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path) from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise Unreadable(
             f"cannot read {path!r}: {str(error).splitlines()[0] if str(error) else error}",
             where=path,
-            fix=_remedy_of_unreadable(path, options),
+            fix=_remedy_of_unreadable(path, options, is_encrypted="decrypt" in str(error)),
             path=path,
         ) from error
 
 
-def _remedy_of_unreadable(path: str, options: ReadOptions) -> Message:
+def _remedy_of_unreadable(path: str, options: ReadOptions, *, is_encrypted: bool) -> Message:
     """What to do about a file that is no sound parquet, by its name and its first bytes."""
+    if is_encrypted:
+        return "write the file again without encryption: slmtok takes no keys"
     head = read_file(path, HEAD_BYTES)
     if head.startswith(b"PAR1"):
         return "fetch the file again: it begins as parquet files do"
@@ -279,20 +272,18 @@ def _check_footer(path: str, options: ReadOptions) -> None:
         )
 
 
-def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -> int:
-    """How many rows of a row group make about `_BATCH_BYTES` in these columns.
+def _batch_rows(parts: Sequence[Any], n_rows: int, max_doc_bytes: int, path: str) -> int:
+    """How many rows of these column chunks, of `n_rows` rows each, make about `_BATCH_BYTES`.
 
     A dictionary may repeat one large value in every row, so the size of its page bounds the rows too. With the encoding
     DELTA_BYTE_ARRAY a value repeats the beginning of the one before, so it may have as many bytes as the column chunk.
     Raises `DocumentTooLarge` for a column chunk that is larger than any document: a page of it is unpacked at once.
     """
-    parts = [group.column(index) for index in range(group.num_columns)]
-    parts = [part for part in parts if part.path_in_schema.partition(".")[0] in columns]
     sizes = [part.total_uncompressed_size for part in parts]
     if any(size > max(max_doc_bytes, _MAX_CHUNK_BYTES) for size in sizes):
         raise document_too_large(path, max_doc_bytes)
-    rows = max(_BATCH_BYTES * group.num_rows // max(sum(sizes), 1), 16)
-    if group.num_rows > _MIN_BATCH_ROWS:
+    rows = max(_BATCH_BYTES * n_rows // max(sum(sizes), 1), 16)
+    if n_rows > _MIN_BATCH_ROWS:
         # It opens the file, which costs more than the rest for a row group of one row.
         largest = max((_dictionary_bytes(part, path) for part in parts if _has_dictionary(part)), default=0)
         if largest:

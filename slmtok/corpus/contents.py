@@ -715,8 +715,8 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     )
 
 
-def _decompressed_head(kind: str) -> bytes:
-    """The first bytes of such data on stdin, decompressed; b"" of a kind that no library of Python reads."""
+def _decompressed_head(kind: str, path: str = STDIN) -> bytes:
+    """The first bytes of such data, decompressed; b"" of a kind that no library of Python reads."""
     import bz2
     import lzma
     import zlib
@@ -727,7 +727,7 @@ def _decompressed_head(kind: str) -> bytes:
         "bzip2 data": bz2.BZ2Decompressor,
     }
     with suppress(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
-        return bytes(kinds[kind]().decompress(open_head(STDIN, _BEGINNING_BYTES), HEAD_BYTES)) if kind in kinds else b""
+        return bytes(kinds[kind]().decompress(open_head(path, _BEGINNING_BYTES), HEAD_BYTES)) if kind in kinds else b""
     return b""
 
 
@@ -742,6 +742,9 @@ def _way_to_read(path: str, found: Mapping[str, Content]) -> tuple[str | Setting
     inner = SUFFIXES_OF_DATA.get(str(content.read_by))
     if inner and path != STDIN and compression(path) != "plain":
         return (decompressed(path, inner),)
+    packed = content_of(_decompressed_head(content.name, path)) if path != STDIN else None
+    if packed and packed.packed:
+        return (unpacked([path], packed.name),)
     return (_remedy(path, content.read_by or ""),)
 
 

@@ -23,12 +23,29 @@ _LZMA2 = 0x21
 
 
 def check_window(path: str, head: bytes) -> None:
-    """Raises `Unreadable` for a compressed file whose first window is above the limit of the engine."""
-    window, largest = _window_of(path, head), _MAX_XZ_BYTES if compression(path) == "xz" else _MAX_ZSTD_LONG_BYTES
-    if not MAX_WINDOW_BYTES < window <= largest:
-        return
+    """Raises `Unreadable` for a compressed file whose first frame needs a dictionary of its own, or a window above the
+    limit of the engine.
+    """
     name = format_of(path, ReadOptions()).name
     format_option = "" if name == "text" else f" --format {name}"
+    if compression(path) == "zst" and (dictionary := _dictionary_id(head)):
+        raise Unreadable(
+            f"{path!r} needs the dictionary with which it was compressed, number {dictionary}",
+            where=path,
+            fix=f"name - and pipe it in: zstd -dc -D DICTIONARY {shlex.quote(path)} | slmtok ... -{format_option}",
+            path=path,
+        )
+    window, largest = _window_of(path, head), _MAX_XZ_BYTES if compression(path) == "xz" else _MAX_ZSTD_LONG_BYTES
+    if window > largest:
+        raise Unreadable(
+            f"{path!r} needs a window of {window >> 20:,} MiB to decompress",
+            where=path,
+            limit=f"{largest >> 20:,} MiB, the largest window that zstd --long writes",
+            fix="fetch the file again: its header is damaged",
+            path=path,
+        )
+    if window <= MAX_WINDOW_BYTES:
+        return
     decompress, needs, usual = DECOMPRESS[compression(path)], "dictionary", "is read; xz -9 writes 64 MiB"
     if compression(path) == "zst":
         needs, usual = "window", "zstd writes without --long"
@@ -61,6 +78,16 @@ def _zstd_window(head: bytes) -> int:
     # A single segment: its window is its content, whose size follows the id of the dictionary.
     begin = (0, 1, 2, 4)[descriptor & 3]
     return int.from_bytes(bytes(rest[begin : begin + (1, 2, 4, 8)[descriptor >> 6]]), "little")
+
+
+def _dictionary_id(head: bytes) -> int:
+    """The number of the dictionary of the first frame of zstd data; 0 for none."""
+    if not head.startswith(_ZSTD_MAGIC) or len(head) <= len(_ZSTD_MAGIC):
+        return 0
+    descriptor = head[len(_ZSTD_MAGIC)]
+    # The byte of the window is left out in a single segment.
+    begin = len(_ZSTD_MAGIC) + (1 if descriptor & 0x20 else 2)
+    return int.from_bytes(head[begin : begin + (0, 1, 2, 4)[descriptor & 3]], "little")
 
 
 def _xz_dictionary(head: bytes) -> int:

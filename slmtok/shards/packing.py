@@ -162,6 +162,10 @@ def _checked_options(
             refuse_table(corpus, lambda texts: _call_of_texts(Expression(texts), out, options, keywords, force=force))
             fix = _call_of_texts(corpus, out, options, keywords, force=force) + _IN_MEMORY
             raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=_PATHS, fix=fix, option="corpus")
+        paths = [*corpus] if isinstance(corpus, (list, tuple)) else []
+        if wrong := [each for each in paths if not isinstance(each, (str, os.PathLike))]:
+            fact = f"corpus path {paths.index(wrong[0]) + 1} is {type(wrong[0]).__name__}, not str or Path"
+            raise WrongType(fact, fix=_paths_meant(paths, out, options, keywords, force=force), option="corpus")
         return build_options(PackOptions, options, keywords)
     except OptionError as error:
         path = error.fields.get("validation_file")
@@ -248,6 +252,22 @@ def _find(corpus: Any, options: PackOptions, call_of: Callable[[object], str]) -
         raise
     refuse_counts(sources)
     return sources
+
+
+def _paths_meant(
+    paths: Sequence[object], out: object, options: object, keywords: dict[str, Any], *, force: bool
+) -> str:
+    """The fix for a list in which something is no path: names in bytes, rows of texts, or other values."""
+    if all(isinstance(path, (str, bytes, os.PathLike)) for path in paths):
+        named = [os.fsdecode(path) for path in paths]  # type: ignore[arg-type]
+        return call_text(
+            "slmtok.pack", [named, Expression("tok"), out], keywords | ({"force": True} if force else {}), options
+        )
+    if all(isinstance(path, (list, tuple)) for path in paths):
+        texts = Expression("[text for row in rows for text in row]")
+        return _call_of_texts(texts, out, options, keywords, force=force)
+    wrong = next(path for path in paths if not isinstance(path, (str, os.PathLike)))
+    return f"leave {argument_text(wrong, 'it')} out: name files by str or Path"
 
 
 def _call_of_texts(corpus: object, out: object, options: object, keywords: dict[str, Any], *, force: bool) -> str:

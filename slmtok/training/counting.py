@@ -80,6 +80,10 @@ def count_corpus(
     )
 
 
+_MAX_PROPOSED_BYTES = 64_000_000_000
+"""Most memory that an error proposes for the size of a file."""
+
+
 def _name_memory(error: DocumentTooLarge, options: CountOptions, wanted: int, memory: int) -> None:
     """Names the memory as the caller gave it, where its share is the limit and not `wanted`, the limit on documents."""
     given = Setting("memory", memory if options.memory is None else options.memory)
@@ -94,7 +98,12 @@ def _name_memory(error: DocumentTooLarge, options: CountOptions, wanted: int, me
     # Another way than a larger limit, which is named last.
     ways = fix[:-1] if isinstance(fix, tuple) else (fix or "",)
     ways = tuple(part.removesuffix(", or raise ") if isinstance(part, str) else part for part in ways)
-    error.fix = (Setting("memory", f"{math.ceil(memory / 1e9) + 1}GB"), " or more, or ", *ways)
+    enough = memory + 1_000_000_000
+    path = str(error.parts["where"]).partition(", ")[0]
+    if os.path.isfile(path):  # noqa: PTH113  (of a text it may be no path)
+        # A document has at most the bytes of its file; more than a few gigabytes are for the other ways.
+        enough = max(enough, min(8 * os.path.getsize(path), _MAX_PROPOSED_BYTES))  # noqa: PTH202
+    error.fix = (Setting("memory", f"{math.ceil(enough / 1e9)}GB"), " or more, or ", *ways)
 
 
 def _count(

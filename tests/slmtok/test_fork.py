@@ -148,6 +148,41 @@ def test_fork_while_other_threads_make_their_first_call(tmp_path: Path) -> None:
     assert json.loads(ran.stdout) == dict.fromkeys(FIRST_CALLS, [0] * 3)
 
 
+FORK_BESIDE_IMPORTS = """
+import os, signal, sys, threading, time
+import slmmodel, slmtok
+
+def work():
+    try:
+        eval(sys.argv[1])
+    except slmtok.SlmtokError:
+        pass
+
+thread = threading.Thread(target=work)
+thread.start()
+time.sleep(float(sys.argv[2]))
+child = os.fork()
+if not child:
+    signal.alarm(int(sys.argv[3]))
+    work()
+    os._exit(0)
+thread.join()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@forks_beside_threads
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("call", "delay"), [("slmtok.count([], threads=1)", 0.02), ("slmtok.pack", 0.05), ("slmmodel.Run", 0.5)]
+)
+def test_fork_while_another_thread_imports_a_lazy_name(call: str, delay: float) -> None:
+    """Also with `logging`, which torch needs and whose lock a fork takes."""
+    command = [sys.executable, "-W", "ignore", "-c", FORK_BESIDE_IMPORTS, call, str(delay), str(int(PATIENCE))]
+    ran = subprocess.run(command, check=False, capture_output=True, timeout=100)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
 LOOKED_UP = """
 import operator, sys
 import slmtok
@@ -246,7 +281,8 @@ def test_a_child_that_a_callback_forks_ends_there(
     assert codes == [code]
 
 
-def test_both_packages_call_back_alike() -> None:
-    paths = [importlib.import_module(f"{name}.callbacks").__file__ for name in ("slmtok", "slmmodel")]
+@pytest.mark.parametrize("module", ["callbacks", "imports_before_fork"])
+def test_both_packages_have_the_same_file(module: str) -> None:
+    paths = [importlib.import_module(f"{name}.{module}").__file__ for name in ("slmtok", "slmmodel")]
     first, second = (Path(str(path)).read_text(encoding="utf-8") for path in paths)
     assert first == second

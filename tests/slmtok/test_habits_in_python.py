@@ -85,6 +85,8 @@ def fix_of(call) -> str | None:
         (lambda tok: tok.encode_batch(["a"]).pad(width=2), "help(slmtok.Ragged.pad)"),
         (lambda tok: tok.encode_batch(["a"]).to_torch(padding=True), "pad=tok.specials.pad"),
         (lambda tok: slmtok.pack("corpus.txt", tok), "slmtok.pack('corpus.txt', tok, 'data')"),
+        (lambda tok: slmtok.pack([b"a.txt"], tok, "data"), "slmtok.pack(['a.txt'], tok, 'data')"),
+        (lambda tok: slmtok.pack(["a.txt", None], tok, "data"), "leave None out: name files by str or Path"),
         (lambda tok: slmtok.pack("corpus.txt", tok, output="data"), "out='data'"),
         (lambda tok: slmtok.slice(tok, vocab_size=280), "n_vocab=280"),
         (lambda tok: slmtok.train("corpus.txt", vocab=300), "vocab_size=300"),

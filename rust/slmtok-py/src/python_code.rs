@@ -7,28 +7,52 @@
 #![allow(unsafe_code, reason = "pyo3 has no form of this call that expects unwinding")]
 
 use std::hint::black_box;
+use std::io::{Write, stderr};
 use std::mem::{forget, transmute};
+use std::process::abort;
 use std::ptr::null_mut;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi::{Py_IsInitialized, PyObject, PyObject_Call};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// Blocks the thread that drops it for ever.
-struct HangThread;
+/// How long unwinding may be ahead of the flag that the interpreter finalizes: Python sets it right after it ends threads.
+const FLAG_DELAY: Duration = Duration::from_secs(1);
 
-impl Drop for HangThread {
+/// Blocks the thread for ever.
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Dropped by unwinding alone: hangs a thread that Python ends.
+///
+/// An exception of C++ unwinds too, where a binding of Python does not catch it. It aborts the process: it has skipped frames of
+/// the interpreter, and the thread holds the GIL, for which every other thread would wait.
+struct OnUnwinding;
+
+impl Drop for OnUnwinding {
     fn drop(&mut self) {
-        loop {
-            std::thread::park();
+        let until = Instant::now() + FLAG_DELAY;
+        // SAFETY: always safe to call.
+        while unsafe { Py_IsInitialized() } != 0 {
+            if Instant::now() > until {
+                let _ = writeln!(stderr(), "fatal: a library that Python called threw an exception of C++");
+                abort();
+            }
+            sleep(FLAG_DELAY / 100);
         }
+        hang();
     }
 }
 
 /// Result of `work`. A thread that Python ends in `work` hangs.
 pub fn hang_if_ended<T>(work: impl FnOnce() -> T) -> T {
-    let guard = HangThread;
+    let guard = OnUnwinding;
     let result = work();
     forget(guard);
     result
@@ -91,8 +115,5 @@ pub fn check_running(py: Python<'_>) -> PyResult<()> {
 
 /// Runs `work` with the GIL. The thread hangs if the interpreter has ended.
 pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
-    Python::try_attach(work).unwrap_or_else(|| {
-        drop(HangThread);
-        unreachable!("the thread hangs")
-    })
+    Python::try_attach(work).unwrap_or_else(|| hang())
 }

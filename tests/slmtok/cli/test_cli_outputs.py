@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import slmtok as package
 from slmtok import atomic
 from slmtok.cli import streams
 from slmtok.cli.system_errors import system_error
-from slmtok.errors import DiskFull, OptionError, OutputExists, Unreadable, WrongType
+from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Unreadable, WrongType
 from slmtok.id_arrays import write_npy
 
 
@@ -77,6 +78,27 @@ def test_only_regular_files_are_replaced(folder):
         with pytest.raises(OutputExists, match="is not a regular file"):
             tokenizer.save(target, force=True)
         assert target.exists() and not target.is_file()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the links of /proc")
+def test_a_link_to_an_open_file_is_not_replaced(folder):
+    """It is what /dev/stdout is, also where stdout is a regular file."""
+    tokenizer, link = package.load(folder / "tok.json"), folder / "out"
+    with (folder / "redirected").open("w") as file:
+        link.symlink_to(f"/proc/self/fd/{file.fileno()}")
+        for target in (link, Path(f"/dev/fd/{file.fileno()}")):
+            with pytest.raises(OutputExists, match="is not a regular file"):
+                tokenizer.save(target, force=True)
+    assert link.is_symlink()
+
+
+def test_a_working_folder_that_was_removed_is_named(folder, monkeypatch):
+    tokenizer = package.load(folder / "tok.json")
+    (folder / "gone").mkdir()
+    monkeypatch.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    with pytest.raises(MissingInput, match="the working folder was removed"):
+        tokenizer.save("new.json")
 
 
 def test_names_that_no_file_can_have(folder):

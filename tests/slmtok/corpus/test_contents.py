@@ -21,6 +21,7 @@ import zstandard
 import slmtok
 from slmtok._engine import Documents
 from slmtok.corpus import Corpus, find, read
+from slmtok.corpus.contents import check_texts
 from slmtok.errors import CorpusTooSmall, MalformedRecord, OptionError, OutputExists, Unreadable
 from slmtok.options import ReadOptions
 from slmtok.shards import pack
@@ -412,6 +413,25 @@ def test_no_bytes_are_no_compressed_text(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"cut.txt{suffix}").touch()
     with pytest.raises(Unreadable, match="has 0 bytes, and its name ends in"):
         slmtok.count(tmp_path)
+
+
+def test_a_zstd_frame_with_a_dictionary_or_an_impossible_window_is_named(tmp_path: Path) -> None:
+    dictionary = zstandard.train_dictionary(1024, [b"the cat sat on the mat %d" % n * 9 for n in range(99)])
+    (tmp_path / "a.txt.zst").write_bytes(zstandard.ZstdCompressor(dict_data=dictionary).compress(b"the cat"))
+    with pytest.raises(Unreadable, match=f"compressed, number {dictionary.dict_id()}") as caught:
+        texts(tmp_path / "a.txt.zst")
+    assert caught.value.fix is not None and "zstd -dc -D DICTIONARY" in caught.value.fix
+    (tmp_path / "b.txt.zst").write_bytes(b"\x28\xb5\x2f\xfd\0\xf8" + bytes(20))
+    with pytest.raises(Unreadable, match="a window of 2,097,152 MiB"):
+        texts(tmp_path / "b.txt.zst")
+
+
+def test_a_gzipped_tar_archive_without_the_suffix_of_gzip_is_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the cat")
+    with tarfile.open(tmp_path / "a.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "a.txt", "a.txt")
+    with pytest.raises(OptionError, match="python -m tarfile -e"):
+        check_texts([str(tmp_path / "a.tgz")], ReadOptions(format="text"), is_any_read=False)
 
 
 def test_a_zstd_window_above_the_limit_is_no_damage(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_a_row_group_of_few_rows_is_not_opened_for_its_dictionary(
     for rows in (4, 5):
         pq.write_table(pa.table({"text": ["the cat"] * 20}), path, row_group_size=rows)
         groups = (pq.ParquetFile(path).metadata.row_group(index) for index in range(4))
-        assert all(arrow._batch_rows(group, ["text"], 1 << 30, str(path)) >= rows for group in groups)
+        assert all(arrow._batch_rows([group.column(0)], rows, 1 << 30, str(path)) >= rows for group in groups)
     assert opened == [5, 5, 5, 5]
 
 
@@ -234,7 +234,7 @@ def test_rows_of_short_documents_are_read_together(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": [f"{n} " * 200 for n in range(20_000)]}), path)
     group = pq.ParquetFile(path).metadata.row_group(0)
     assert group.column(0).total_uncompressed_size > 16 << 20
-    assert arrow._batch_rows(group, ["text"], 1 << 30, str(path)) >= 25
+    assert arrow._batch_rows([group.column(0)], group.num_rows, 1 << 30, str(path)) >= 25
 
 
 @LINUX
