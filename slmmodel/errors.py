@@ -26,6 +26,7 @@ from slmmodel.foreign_names import (
     own_setting,
     switched_on,
 )
+from slmmodel.placeholders import explain_placeholders, remedy_of_missing
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -238,6 +239,10 @@ class SlmmodelError(Exception):
         where, limit = (part and _shortened(part, _MAX_PART_CHARS) for part in (self.where, self.limit))
         fix = self._fix_as(naming)
         fix = with_import(fix) if fix and naming is python_naming else fix
+        if fix:
+            if isinstance(self, FileNotFoundError):
+                fix = remedy_of_missing(self.fields.get("path"), fix)
+            fix = explain_placeholders(fix, where or "", filter(None, (self.fact, where, limit)))
         parts = (("where: ", where), ("limit: ", limit), ("fix:   ", fix))
         if "\nOriginal Traceback" in self.fact:
             # Of a worker of torch's DataLoader, whose message is this error with its traceback.
