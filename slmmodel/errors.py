@@ -26,7 +26,6 @@ from slmmodel.foreign_names import (
     own_setting,
     switched_on,
 )
-from slmmodel.placeholders import explain_placeholders, remedy_of_missing
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -240,6 +239,9 @@ class SlmmodelError(Exception):
         fix = self._fix_as(naming)
         fix = with_import(fix) if fix and naming is python_naming else fix
         if fix:
+            # Its regular expressions take 1 ms.
+            from slmmodel.placeholders import explain_placeholders, remedy_of_missing
+
             if isinstance(self, FileNotFoundError):
                 fix = remedy_of_missing(self.fields.get("path"), fix)
             fix = explain_placeholders(fix, where or "", filter(None, (self.fact, where, limit)))
