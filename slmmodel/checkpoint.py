@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 import shlex
@@ -29,7 +28,6 @@ from slmmodel.errors import (
     Fix,
     Mismatch,
     MissingInput,
-    NotFinite,
     OutputExists,
     SlmmodelError,
     Unreadable,
@@ -71,7 +69,8 @@ from slmmodel.run_entries import (
     VOCAB,
     run_meant,
 )
-from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex, first_data
+from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, first_data
+from slmmodel.stored_tensors import fault_in, map_tensors, tensor_files
 from slmmodel.sums import MAX_CONFIG_BYTES, largest_size
 from slmmodel.sums import SUMS as SUMS
 from slmmodel.sums import read_sums as read_sums
@@ -85,7 +84,7 @@ if TYPE_CHECKING:
     from slmmodel.distributed import World
     from slmmodel.models.protocol import Model
 
-_FINITE = {MODEL: "the weights hold", OPTIMIZER: "the state of the optimizer holds"}
+_CHECKED = {MODEL: "the weights hold", OPTIMIZER: "the state of the optimizer holds"}
 """Tensors that hold no NaN and no infinity; a recurrent state may."""
 _POLL_SECONDS = 0.05
 _MAX_SCANNED, _MAX_NAMED, _MAX_SHOWN = 1000, 5, 60
@@ -385,6 +384,12 @@ class RunFolder:
         longer = f"-o {new_name(self.path)} --budget {shlex.quote(budget or f'steps={max(2 * steps, 1)}')}"
         return f"slm resume {shlex.quote(str(self.path))} --step {steps} {longer}"
 
+    def resumed_as_new(self, step: int) -> str:
+        """The command that begins a new run at a checkpoint."""
+        if self.finished and step >= int(self.result.get("steps", 0)):
+            return self.longer_as_new()
+        return f"slm resume {shlex.quote(str(self.path))} --step {step} -o {new_name(self.path)}"
+
     def weights(self, step: int | None = None) -> Path:
         """The verified folder with the weights: the run's own at its end, else the newest (or given) checkpoint's.
 
@@ -653,73 +658,35 @@ def write_tensors(
     return tensor_names(stem, world)
 
 
-def tensor_files(folder: Path, stem: str) -> list[str]:
-    """The names of the files that hold the tensors of `stem`."""
-    index = folder / f"{stem}.safetensors.index.json"
-    if not index.is_file():
-        return [f"{stem}.safetensors"]
-    return sorted(set(load(index, WeightIndex).weight_map.values()))
-
-
 def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
     """The tensors of `stem` by name, mapped from their files.
 
     Raises `CorruptFile`, and `NotFinite` for weights and the state of the optimizer.
     """
-    tensors = _map_tensors(folder, stem)
-    if stem in _FINITE and (name := _not_finite(tensors)):
-        fact = f"{_FINITE[stem]} NaN or infinity, in the tensor {name!r}"
-        raise NotFinite(fact, where=str(folder), fix=_other_weights(folder, stem))
+    tensors = map_tensors(folder, stem)
+    if stem in _CHECKED and (fault := fault_in(tensors)):
+        error, content = fault
+        raise error(f"{_CHECKED[stem]} {content}", where=str(folder), fix=_other_weights(folder, stem))
     return tensors
-
-
-def _not_finite(tensors: Mapping[str, Tensor]) -> str | None:
-    """The name of the first tensor of a type of weights that holds NaN or infinity."""
-    import torch
-
-    weights = {name: each for name, each in tensors.items() if each.dtype in (torch.float32, torch.float64)}
-    # `aminmax` propagates NaN, and takes no memory.
-    ends = {name: map(float, each.aminmax()) for name, each in weights.items() if each.numel()}
-    return next((name for name, both in ends.items() if not all(map(math.isfinite, both))), None)
 
 
 def _other_weights(folder: Path, stem: str) -> Fix:
-    """The fix for tensors that are not finite: the newest checkpoint of their run whose tensors are."""
-    run = folder.parent.parent if folder.parent.name == CHECKPOINTS else folder
-    saved = RunFolder(run).checkpoints
-    for step in reversed(saved.list()):
+    """The fix for tensors that cannot be used: the newest checkpoint of their run without such ones."""
+    run = RunFolder(folder.parent.parent if folder.parent.name == CHECKPOINTS else folder)
+    for step in reversed(run.checkpoints.list()):
+        saved = run.checkpoints.path(step)
         with suppress(CorruptFile, Unreadable):
-            stored = (_map_tensors(saved.path(step), each) for each in {MODEL, stem})
-            if verify_sums(saved.path(step)) and all(_not_finite(tensors) is None for tensors in stored):
-                resumed = f"slm resume {shlex.quote(str(run))} --step {step} -o {new_name(run)}"
+            if verify_sums(saved) and not any(fault_in(map_tensors(saved, each)) for each in _CHECKED):
+                resumed = run.resumed_as_new(step)
                 if stem != MODEL:
                     # Only training reads it.
                     return f"train on from an earlier checkpoint: {resumed}"
-                return (
-                    "read an earlier checkpoint: ",
-                    Argument("step", step),
-                    f"; training goes on from it by {resumed}",
-                )
+                # Equal settings would lead to the same weights again.
+                lower = f"--set optim.lr={run.config['optim']['lr'] / 10:g}"
+                return ("read an earlier checkpoint: ", Argument("step", step), f"; or train on: {resumed} {lower}")
     if stem != MODEL:
-        return "train again: no checkpoint of the run has a finite state of the optimizer"
+        return "train again: no checkpoint of the run has a sound state of the optimizer"
     return "train again, with a lower optim.lr: no checkpoint of the run has finite weights"
-
-
-def _map_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    tensors: dict[str, Tensor] = {}
-    for name in tensor_files(folder, stem):
-        try:
-            tensors |= load_file(folder / name)
-        except SafetensorError as error:
-            raise CorruptFile(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
-        except (OSError, RuntimeError) as error:
-            # torch raises RuntimeError where it cannot map the file.
-            fact, fix = f"cannot read {name}: {error}", "check the file, its disk, and the limits on memory"
-            raise Unreadable(fact, where=str(folder), fix=fix, path=str(folder / name)) from None
-    return tensors
 
 
 def weights_digest(folder: Path) -> str:
@@ -763,7 +730,7 @@ def resume_elsewhere(folder: Path) -> str:
     run, others = folder.parent.parent, _others(folder)
     if not others:
         return "train again: it is the only checkpoint"
-    return f"resume from another checkpoint: slm resume {shlex.quote(str(run))} --step {others[-1]} -o {new_name(run)}"
+    return f"resume from another checkpoint: {RunFolder(run).resumed_as_new(others[-1])}"
 
 
 def run_digest(fingerprint: Mapping[str, Any]) -> str:
@@ -777,8 +744,9 @@ def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
     sums = read_sums(folder)
     for name in sums if names is None else [name for name in names if name in sums]:
         path = folder / name
-        if path.is_file() and (size := path.stat().st_size) > largest_size(path):
-            raise _differs(path, f"{name} has {size:,} bytes, more than its header or its kind allows")
+        if path.is_file() and (size := path.stat().st_size) > (largest := largest_size(path)):
+            excess = "more than its header or its kind allows" if largest else "and no sound header"
+            raise _differs(path, f"{name} has {size:,} bytes, {excess}")
         if not path.is_file() or sha256_of(path) != sums[name]:
             raise _differs(path)
     return bool(sums)
@@ -789,7 +757,9 @@ def _differs(path: Path, fact: str | None = None) -> CorruptFile:
     restored, steps = vocab_written_again(path) or "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
     is_weights = run_entries.MODEL_FILE.fullmatch(path.name) is not None
     is_lost = path.name == VOCAB and not path.exists()
-    allowed = "" if is_weights or is_lost else "; slm train and slm resume continue with --allow-mismatch files"
+    # A checkpoint is read whole, or another one is.
+    is_needed = is_weights or is_lost or path.parent.parent.name == CHECKPOINTS
+    allowed = "" if is_needed else "; slm train and slm resume continue with --allow-mismatch files"
     other = (", or read a checkpoint: ", Argument("step", steps[-1])) if is_weights and steps else ()
     return CorruptFile(
         fact or f"{path.name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",

@@ -238,6 +238,13 @@ class SlmmodelError(Exception):
         where, limit = (part and _shortened(part, _MAX_PART_CHARS) for part in (self.where, self.limit))
         fix = self._fix_as(naming)
         fix = with_import(fix) if fix and naming is python_naming else fix
+        if fix:
+            # Its regular expressions take 1 ms.
+            from slmmodel.placeholders import explain_placeholders, remedy_of_missing
+
+            if isinstance(self, FileNotFoundError):
+                fix = remedy_of_missing(self.fields.get("path"), fix)
+            fix = explain_placeholders(fix, where or "", filter(None, (self.fact, where, limit)))
         parts = (("where: ", where), ("limit: ", limit), ("fix:   ", fix))
         if "\nOriginal Traceback" in self.fact:
             # Of a worker of torch's DataLoader, whose message is this error with its traceback.
@@ -459,24 +466,35 @@ def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, An
     """The first of these errors of `unknown_setting`, by setting, with what to write for all of them.
 
     The only one gets the value as well, where that is of an option, not of a file. Values of other tools' names may
-    mean something else.
+    mean something else; those that have another word here get it.
     """
     name, error = next(iter(errors.items()))
-    fixes = {each: _written(other) if len(errors) > 1 else str(other.fix) for each, other in errors.items()}
-    meant = fixes[name].removeprefix("write ")
+    names = {each: _written(other) if len(errors) > 1 else str(other.fix) for each, other in errors.items()}
+    words_of = {each: _own_word(fix.removeprefix("write "), settings[each].value) for each, fix in names.items()}
+    fixes = {each: f"{fix}: {words_of[each]}" if words_of[each] else fix for each, fix in names.items()}
+    meant = names[name].removeprefix("write ")
     unlike = [each for each, other in errors.items() if other.parts["fix"] == _LIST_SETTINGS]
     mended = {at: fix for at, fix in fixes.items() if at not in unlike}
     # One setting may take the place of several, which need no sentence each.
     is_one = not unlike and len({*fixes.values()}) == 1 and meant not in _LEFT_OUT
     if len(errors) > 1 and not is_one and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in mended.values()):
-        words = [f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {at}" for at, fix in mended.items()]
+        given = {at: f"{at}: {settings[at].value}" if words_of[at] else at for at in mended}
+        words = [f"remove {at}" if fix in _LEFT_OUT else f"{fix} for {given[at]}" for at, fix in mended.items()]
         error.fix = "; ".join(words) or _LIST_SETTINGS
         if unlike and words:
             error.fix = (f"{error.fix}; for {', '.join(unlike)} ", *_LIST_SETTINGS)
-    is_own = fixes[name] == f"write {meant}" and " " not in meant and own_setting(name) != meant
+    is_own = names[name] == f"write {meant}" and " " not in meant and own_setting(name) != meant
     if is_own and len(errors) == 1 and settings[name].where.startswith("--set "):
         error.fix = (Argument(meant, settings[name].value),)
+    elif is_one and words_of[name]:
+        error.fix = fixes[name]
     return error
+
+
+def _own_word(ours: str, value: object) -> str | None:
+    """What another trainer's value of a setting is called here; None where it has no other word."""
+    word = FOREIGN_VALUES.get(ours, {}).get(str(value).lower())
+    return None if word == value else word
 
 
 def _written(error: SlmmodelError) -> str:
@@ -510,7 +528,7 @@ def of_another_trainer(names: Iterable[str], known: Collection[str], values: Map
     pairs = [(name, setting_meant(name, known)) for name in given if name not in known]
     pairs = [(name, None if ours in VOCAB_SIZES else ours) for name, ours in pairs]  # the data decide these
     units = {ours: f" ({unit.removeprefix(', which ').removeprefix('is ')})" for ours, unit in UNITS.items()}
-    words = {name: FOREIGN_VALUES.get(str(ours), {}).get(str((values or {}).get(name)).lower()) for name, ours in pairs}
+    words = {name: _own_word(str(ours), (values or {}).get(name)) for name, ours in pairs}
     written = [
         f"{ours}{f': {words[name]}' if words[name] else ''} for {name}{units.get(str(ours), '')}"
         for name, ours in pairs

@@ -185,7 +185,10 @@ _DATA = "slmmodel.data.ShardLoader('DATA', seq_len=256, batch_size=8), batches o
 OPENED = "slmmodel.load('run'), or slmmodel.app.load('run') for text"
 _BUILT = "from slmmodel.models import build; build(config) makes a model; slmmodel.load('run').model is a trained one"
 _OPTIMIZER = "slmmodel.train('DATA', settings={'optim.name': 'muon'})"
-_TRAIN = "slmmodel.train('DATA'), of packed data; slmmodel.app.train('CORPUS', tokenizer='TOK') takes text"
+_TRAIN = (
+    "slmmodel.train('DATA', budget='epochs=N', output='NEW'), of packed data, N times; "
+    "slmmodel.app.train('CORPUS', tokenizer='TOK') takes text"
+)
 CALLS_ELSEWHERE = {
     "compare": "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes",
     "ablate": "slm ablate in a shell, then slmmodel.app.load_ablation(path)",

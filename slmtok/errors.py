@@ -157,8 +157,13 @@ class SlmtokError(Exception):
         if fix := self._part("fix", naming):
             # The import of the parser takes 5 ms.
             from slmtok.given_values import explained
+            from slmtok.placeholders import explain_placeholders, remedy_of_missing
 
-            lines.append(f"  fix:   {_pasteable(explained(fix) if naming is python_naming else fix)}")
+            fix = explained(fix) if naming is python_naming else fix
+            if isinstance(self, FileNotFoundError):
+                fix = remedy_of_missing(self.fields.get("path"), fix)
+            fix = explain_placeholders(fix, self._part("where", naming) or "", lines)
+            lines.append(f"  fix:   {_pasteable(fix)}")
         if not self._fact_has_lines:
             # The name of a file may hold line feeds, and a part is one line.
             lines = [line.replace("\n", "\\n") for line in lines]

@@ -106,7 +106,8 @@ def pattern_meant(word: str) -> str | None:
 def _meant(word: str, names: list[str]) -> str | None:
     """The name that a word misspells, or the pattern of the encoding, or of the model, that it names."""
     encoding = encoding_meant(word) or word.lower()
-    near = suggestion(word.replace("_", "-"), names)
+    # Pre-tokenization of the package tokenizers, which splits as GPT-2 does.
+    near = "gpt2" if encoding.replace("_", "") == "bytelevel" else suggestion(word.replace("_", "-"), names)
     return TIKTOKEN_PATTERNS.get(encoding) or near or TIKTOKEN_PATTERNS.get(suggestion(word, TIKTOKEN_PATTERNS) or "")
 
 

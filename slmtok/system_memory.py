@@ -17,7 +17,7 @@ _LIMIT_AND_USED = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "
 
 def free_memory() -> int | None:
     """Free memory in bytes; None where the system does not report it."""
-    known = (read_kib("/proc/meminfo", "MemAvailable:"), *map(_left_in, _groups()))
+    known = (read_kib("/proc/meminfo", "MemAvailable:"), *map(_left_in, control_groups("memory")))
     return min((size for size in known if size is not None), default=None)
 
 
@@ -30,18 +30,20 @@ def read_kib(path: str, label: str) -> int | None:
     return None
 
 
-def _groups() -> Iterator[Path]:
+def control_groups(controller: str) -> Iterator[Path]:
     """The folders of the control groups of this process, and of their parents, whose limits hold for it as well.
+
+    controller: what they limit, such as `memory` or `pids`.
 
     In a container the names of groups may be those of the machine, where no such folder is: then the mount itself is
     the group of the container.
     """
-    mounts = (Path(_CONTROL_GROUPS), Path(_CONTROL_GROUPS, "memory"))
+    mounts = (Path(_CONTROL_GROUPS), Path(_CONTROL_GROUPS, controller))
     yield from mounts
     with suppress(OSError, ValueError):
         for line in Path(_MEMBERSHIP).read_text(encoding="utf-8", errors="surrogateescape").splitlines():
             _, controllers, name = line.split(":", 2)
-            if controllers and "memory" not in controllers.split(","):
+            if controllers and controller not in controllers.split(","):
                 continue
             # Above the root of a namespace of groups, a name begins with `..`.
             parts = [] if ".." in name.split("/") else name.strip("/").split("/")

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from slmtok import placeholders
+
 _LABEL = "  fix:   "
+_COMMENTS = re.compile(
+    "|".join(f"(?: #|;) {word}: {meaning}".replace(" ", r"\s+") for word, meaning in placeholders.MEANINGS.items())
+)
+
+
+def without_comments(err: str) -> str:
+    """An error without the comments on its placeholders, which tests/slmtok/test_placeholders.py reads."""
+    return _COMMENTS.sub("", err)
 
 
 def fix_in(err: str) -> str:

@@ -12,7 +12,7 @@ import click
 from pydantic import ValidationError
 
 from slmmodel.budget import Budget
-from slmmodel.checkpoint import RunFolder, read_sums
+from slmmodel.checkpoint import RunFolder, read_sums, resume_elsewhere
 from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import open_if_text
 from slmmodel.cli.run_argument import (
@@ -317,10 +317,15 @@ def removed_if_refused(folder: RunFolder, parent: str) -> Iterator[None]:
 
 
 def _name_original(error: SlmmodelError, folder: RunFolder, parent: str) -> None:
-    """Changes the place of an error from a file of a branch to the one of `parent` that it was copied from."""
+    """Changes the place of an error from a file of a branch to the one of `parent` that it was copied from, which has
+    other checkpoints beside it.
+    """
     place = Path(error.where or "")
     if folder.path in place.parents:
-        error.where = str(parent / place.relative_to(folder.path))
+        original = parent / place.relative_to(folder.path)
+        error.where = str(original)
+        if error.parts["fix"] == resume_elsewhere(place):
+            error.fix = resume_elsewhere(original)
 
 
 def _remove_untrained(folder: RunFolder, metrics_bytes: int) -> None:

@@ -266,6 +266,9 @@ def _transformers_logits(folder: Path, ids: Tensor) -> Tensor | None:
     try:
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
     except (OSError, RuntimeError) as error:
+        if "start new thread" in str(error):
+            # Of Python, at a limit on processes.
+            raise
         # torch raises RuntimeError where it cannot map or close the file.
         fact = f"transformers cannot read the export: {str(error).splitlines()[0] if str(error) else error}"
         raise Unreadable(fact, where=str(folder), fix="check the disk, then run the same command again") from error

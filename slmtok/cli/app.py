@@ -185,7 +185,8 @@ class App(NamedTuple):
         error: Any = (
             caught
             if is_own
-            else self.policy.translate(caught) or system_errors.system_error(caught, self.package, settings.written)
+            else self.policy.translate(caught)
+            or system_errors.system_error(caught, self.package, settings.written, arguments)
         )
         # What is wrong is said, also where its remedy cannot be checked.
         with suppress(Exception):

@@ -25,6 +25,7 @@ from slmtok.cli.options import (
     Habit,
     argument,
     arguments_of_command,
+    choice,
     command,
     instead,
     is_given,
@@ -102,13 +103,16 @@ _HABITS: dict[str, Habit] = {
     **dict.fromkeys(("--count", "--num-tokens", "--n-tokens"), _n_tokens),
 }
 """Options of other tools, each with what stands for it here."""
+_FORMATS = {"piece": "tokens", "pieces": "tokens", "id": "ids"}
+"""Output formats of sentencepiece, each with ours."""
 
 
 @command("encode", example="slmtok encode text.txt -t tok.json",
          habits=_HABITS)  # fmt: skip
 @argument("source", metavar="[FILE|-]", default=STDIO, help="The text; stdin by default.")
 @tokenizer_option()
-@option("--output-format", choices=("ids", "tokens", "npy", "bin"), default="ids",
+@option("--output-format", type=choice("ids", "tokens", "npy", "bin", foreign=_FORMATS), metavar="ids|tokens|npy|bin",
+        default="ids",
         help="Lines of ids, lines of tokens, a numpy array, or raw little-endian ids.")  # fmt: skip
 @option("--offsets", is_flag=True, help="Write each id with the bytes that it covers, as id:start:end.")
 @option("--allow-special", metavar="NAMES", multiple=True,

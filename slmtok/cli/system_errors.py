@@ -11,15 +11,18 @@ from pathlib import Path
 from slmtok.atomic import REMEDIES
 from slmtok.checks import name_too_long
 from slmtok.cli import streams
+from slmtok.cli.arguments import value_after
 from slmtok.cli.library_memory import LibraryTooLargeError
 from slmtok.entry_point import NO_ADDRESS_SPACE
 from slmtok.errors import DiskFull, InternalError, SlmtokError, Unreadable
 
 
-def system_error(error: Exception, package: str, written: Sequence[str] = ()) -> SlmtokError:
+def system_error(
+    error: Exception, package: str, written: Sequence[str] = (), arguments: Sequence[str] = ()
+) -> SlmtokError:
     """The error for an exception of Python or the system: a refusal of the system, or a fault of `package`.
 
-    `written`: outputs of the command that are complete.
+    `written`: outputs of the command that are complete. `arguments`: those of the command.
     """
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
         fix = "free some space, or name another folder in the variable TMPDIR"
@@ -30,7 +33,8 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
     # stdout is set to block, so that no write to it gives EAGAIN.
     is_process = isinstance(error, OSError) and error.errno == errno.EAGAIN and error.filename is None
     if is_process or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
-        fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or end other programs"
+        limits = "the limits on memory or processes (ulimit -v, ulimit -u, pids.max of the container)"
+        fix = f"raise {limits}{_fewer_threads(arguments)}"
         return Unreadable(f"the system starts no more {'processes' if is_process else 'threads'}", fix=fix)
     if isinstance(error, OSError) and error.filename is None:
         # Functions that read or write files add the file name; an error without one comes from stdout.
@@ -63,6 +67,14 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
         limit=f"this is a fault of {package}, not of your input",
         fix="run it again with --traceback and report what it prints",
     )
+
+
+def _fewer_threads(arguments: Sequence[str]) -> str:
+    """What makes a command start fewer threads, and the libraries that it loads; nothing where both have one."""
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        return ", or use fewer threads: OMP_NUM_THREADS=1"
+    words = [part for word in arguments for part in word.split("=", 1)]
+    return "" if value_after(("--threads",), words) == "1" else ", or use fewer threads"
 
 
 def _closed_folder(path: str) -> str | None:

@@ -430,8 +430,10 @@ class _Line:
                     limit="integers with spaces between, one document a line, as slmtok encode writes without --json",
                     fix=_lines_of_json(self._where.rpartition(", line ")[0]),
                 )
-            if index == 0 and word.startswith(b"["):
-                raise self._separated("this is a JSON list, not lines of ids", _LINES_OF_LISTS)
+            is_object = word.startswith(b"{") and b"[" in self._head and not _LISTS_OF_OTHERS.search(self._head)
+            if index == 0 and (word.startswith(b"[") or is_object):
+                kind = "a JSON object" if is_object else "a JSON list"
+                raise self._separated(f"this is {kind}, not lines of ids", _LINES_OF_LISTS)
             if _SEPARATED.fullmatch(word) and not _GROUPED.fullmatch(word):
                 marks = "".join(sorted(set(re.sub(r"\d", "", text))))
                 raise self._separated(f"the ids are written with {' and '.join(map(repr, marks))}", "tr -s '(),;' ' '")
@@ -464,6 +466,8 @@ _LINES_OF_LISTS = "python -c " + shlex.quote(
     r"""[print(*re.findall(r"[^][,\s\"]+", each)) for each in lists]"""
 )
 """A line for each innermost list: one in several lines is one document, and lists in a list are several."""
+_LISTS_OF_OTHERS = re.compile(rb'"(?:\w*mask|tokens|labels|offset_mapping|token_type_ids)"')
+"""Keys of lists beside ids, which would be read as documents."""
 
 
 def _lines_of_json(name: str) -> str:

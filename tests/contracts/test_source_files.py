@@ -24,7 +24,7 @@ RUST = files("rust", suffix=".rs")
 
 LARGE_FILES: dict[str, str] = {}
 
-IN_BOTH_PACKAGES = ("absent_names.py", "callbacks.py", "indexing.py", "system_memory.py")
+IN_BOTH_PACKAGES = ("absent_names.py", "callbacks.py", "indexing.py", "placeholders.py", "system_memory.py")
 """Files that slmtok and slmmodel both hold, since neither imports the other."""
 
 FUNCTIONS_IN_BOTH_PACKAGES = {"calls.py": ("help_call",)}

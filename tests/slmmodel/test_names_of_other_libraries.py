@@ -128,6 +128,11 @@ def test_runs_are_compared_by_their_losses(load: Any, made: Path, tmp_path: Path
         ("ShardDataset", "from slmmodel.data import ShardDataset"),
         ("make_packing", "from slmmodel.data import make_packing"),
         ("ModelConfig", "from slmmodel.models import ModelConfig"),
+        (
+            "Trainer",
+            "import slmmodel; slmmodel.train('DATA', budget='epochs=N', output='NEW'), of packed data, N times; "
+            "slmmodel.app.train('CORPUS', tokenizer='TOK') takes text",
+        ),
         ("status", "slm status RUN in a shell"),
     ],
 )
@@ -153,7 +158,7 @@ def test_names_of_commands_and_other_libraries(made: Path) -> None:
             continue
         for code in re.split("; |, or |, of | for text", fix):
             # Other fixes are prose, or would train.
-            if not re.search(r"\.train\(|makes a|is a trained|batches of|data$|takes text|^$", code):
+            if not re.search(r"\.train\(|makes a|is a trained|batches of|N times$|takes text|^$", code):
                 exec(code, {"slmmodel": slmmodel, "ids": [1, 2]})
     assert said(app, "Run") == "slmmodel.app has no 'Run'\n  fix:   from slmmodel import Run"
     assert said(app, "colour") == "module 'slmmodel.app' has no attribute 'colour'"

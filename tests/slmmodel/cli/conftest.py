@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from printed_fixes import without_comments
 
 from slmmodel.cli import ablation_sections, demo, main, run_sections
 from slmtok.pages.charts import line_chart
@@ -23,7 +24,12 @@ class Ran:
 
     code: int
     out: str
-    err: str
+    stderr: str
+
+    @property
+    def err(self) -> str:
+        """Without the comments on placeholders, which `stderr` has."""
+        return without_comments(self.stderr)
 
     @property
     def json(self) -> dict[str, Any]:

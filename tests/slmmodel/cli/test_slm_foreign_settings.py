@@ -62,6 +62,15 @@ def test_all_foreign_settings_of_a_file_are_named_at_once(slm):
     assert f"  fix:   {fix}.learning_rate\n" in error
 
 
+def test_a_value_of_another_trainer_in_a_file_is_translated(slm):
+    """The key alone was renamed, and its value refused by the next command."""
+    of_precision = "write run.precision: fp32"
+    both = f"write run.budget.epochs for trainer.max_epochs; {of_precision} for trainer.precision: 32"
+    for content, fix in (("precision: 32", of_precision), ("max_epochs: 3\n  precision: 32", both)):
+        Path("a.yml").write_text(f"trainer:\n  {content}\nmodel:\n  preset: nano\n")
+        assert f"  fix:   {fix}\n" in slm("train", "data", "-o", "new", "--config", "a.yml", code=2).err
+
+
 @pytest.mark.parametrize("arch", ["--preset lstm-4m", "--set model.arch=gru", "--set model.preset=lstm-4m"])
 @pytest.mark.parametrize("spelling", ["--hidden_size 128", "--set hidden_size=128"])
 def test_a_recurrent_model_has_a_size_of_its_state(arch, spelling, slm):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from printed_fixes import fix_in
+from safetensors.torch import load_file, save_file
 from slm_folder import make_folder
 
 from slmmodel import checkpoint
@@ -41,7 +44,7 @@ def remove_on_read(monkeypatch: Any, name: str) -> None:
     monkeypatch.setattr(checkpoint, name, read)
 
 
-@pytest.mark.parametrize("name", ["read_train_state", "weights_digest", "_map_tensors"])
+@pytest.mark.parametrize("name", ["read_train_state", "weights_digest", "map_tensors"])
 def test_a_checkpoint_that_training_removes_is_no_fault_of_the_disk(slm, here, monkeypatch, name):
     older, newest = steps(here)
     remove_on_read(monkeypatch, name)
@@ -53,7 +56,7 @@ def test_a_checkpoint_that_training_removes_is_no_fault_of_the_disk(slm, here, m
 
 def test_a_removed_checkpoint_that_was_asked_for_names_those_that_are_there(slm, here, monkeypatch):
     older, newest = steps(here)
-    remove_on_read(monkeypatch, "_map_tensors")
+    remove_on_read(monkeypatch, "map_tensors")
     err = slm("sample", "run", "--step", older, "--prompt", "a", "--max-new", 1, code=1).err
     assert f"no checkpoint of step {older}" in err and f"fix:   --step {newest}" in err, err
 
@@ -92,3 +95,24 @@ def test_a_certificate_has_the_digest_of_the_weights_that_were_scored(slm, here,
     monkeypatch.setattr(certificate, "score", score_meanwhile)
     result = slm("eval", "run", "--json", code=0).json["result"]
     assert result["model"]["weights"] == scored
+
+
+def test_a_branch_of_a_checkpoint_that_does_not_fit_names_another_one_of_its_run(slm, here):
+    """It was called the only checkpoint: that of the branch, which was removed."""
+    older, newest = steps(here)
+    folder = RunFolder(here / "run").checkpoints.path(newest)
+    tensors = load_file(folder / "optim.safetensors")
+    save_file({name: each.double() for name, each in tensors.items()}, folder / "optim.safetensors", {"format": "pt"})
+    (folder / "SHA256SUMS").write_bytes(checkpoint.sums_of(folder, checkpoint.read_sums(folder)))
+    err = slm("resume", "run", "--step", newest, "-o", "new", "--budget", f"steps={2 * newest}", "-q", code=1).err
+    assert f"where: run/checkpoints/step-{newest}\n" in err, err
+    assert fix_in(err) == f"resume from another checkpoint: slm resume run --step {older} -o run-2"
+
+
+def test_a_checkpoint_that_was_cut_short(slm, here):
+    """Of a checkpoint, `--allow-mismatch files` allows nothing."""
+    older, newest = steps(here)
+    os.truncate(RunFolder(here / "run").checkpoints.path(newest) / "optim.safetensors", 100)
+    err = slm("resume", "run", "--step", newest, "-o", "new", code=1).err
+    assert "error: optim.safetensors has 100 bytes, and no sound header\n" in err, err
+    assert fix_in(err) == f"restore the file, or another checkpoint: slm resume run -o new --step {older}"

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -219,3 +220,16 @@ def test_force_replaces_exports_only(tmp_path):
         assert (tmp_path / "out" / name).read_text() == "mine"
         (tmp_path / "out" / name).unlink()
     hf.write(tmp_path / "out", model("gpt2"), None, force=True)
+
+
+def test_a_limit_on_threads_is_no_fault_of_the_disk(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError("can't start new thread")
+
+    read = SimpleNamespace(from_pretrained=refuse)
+    logging = SimpleNamespace(disable_progress_bar=lambda: None)
+    library = SimpleNamespace(AutoModelForCausalLM=read, utils=SimpleNamespace(logging=logging))
+    monkeypatch.setattr(hf, "find_spec", lambda name: True)
+    monkeypatch.setattr(hf, "import_module", lambda name: library)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        hf._transformers_logits(tmp_path, torch.zeros(1, 1, dtype=torch.long))

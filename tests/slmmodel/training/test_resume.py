@@ -630,22 +630,32 @@ def test_branches(stopped, tmp_path):
     assert not (tmp_path / "fourth").exists()
 
 
-@pytest.mark.parametrize("stem", ["model", "optim"])
-def test_weights_that_are_not_finite_are_not_trained_on(stopped, tmp_path, stem):
+@pytest.mark.parametrize(
+    ("stem", "end", "value", "kind", "content"),
+    [
+        ("model", "", float("nan"), NotFinite, "NaN or infinity"),
+        ("optim", "", float("nan"), NotFinite, "NaN or infinity"),
+        ("optim", "/exp_avg_sq", -1, CorruptFile, "values below 0"),
+        ("optim", "/step", -1, CorruptFile, "values below 0"),
+    ],
+)
+def test_tensors_that_make_weights_nan_are_not_trained_on(stopped, tmp_path, stem, end, value, kind, content):
     """Nor a state of the optimizer, which would be blamed on the learning rate three steps later."""
     settings, origin, _ = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
     newest = path / "checkpoints" / "step-10"
     tensors = load_file(newest / f"{stem}.safetensors")
-    name = min(tensors)
-    tensors[name].view(-1)[0] = float("nan")
+    name = min(each for each in tensors if each.endswith(end))
+    tensors[name].view(-1)[0] = value
     save_file(tensors, newest / f"{stem}.safetensors", {"format": "pt"})
     small.write_sums(newest)
     for call in (lambda: train(settings, output=path), lambda: branch(path, 10, tmp_path / "new")):
-        with pytest.raises(NotFinite, match=f"NaN or infinity, in the tensor '{name}'") as caught:
+        with pytest.raises(kind, match=f"{content}, in the tensor '{name}'") as caught:
             call()
         assert f"--step 5 -o {tmp_path / 'run-2'}" in str(caught.value.fix)
+        # Equal settings would lead to equal weights.
+        assert ("--set optim.lr=" in str(caught.value.fix)) == (stem == "model")
     assert not (tmp_path / "new").exists()
     branch(path, 5, tmp_path / "run-2")
     assert train(settings, output=tmp_path / "run-2").finished

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from printed_fixes import without_comments
 
 from slmtok.cli import main, progress
 
@@ -33,7 +34,8 @@ class Ran:
 
     @property
     def err(self) -> str:
-        return self.stderr.decode()
+        """Without the comments on placeholders, which `stderr` has."""
+        return without_comments(self.stderr.decode())
 
     @property
     def json(self) -> dict[str, Any]:

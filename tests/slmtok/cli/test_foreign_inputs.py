@@ -258,6 +258,15 @@ def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
          "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
         ("decode list.json -t tok.json", "this is a JSON list, not lines of ids",
          f"{_LINES_OF_LISTS} < list.json > ids.txt"),
+        ("decode object.json -t tok.json", "this is a JSON object, not lines of ids",
+         f"{_LINES_OF_LISTS} < object.json > ids.txt"),
+        # A mask is no document.
+        ("decode masked.json -t tok.json", "is not an id",
+         "ids with spaces between, one document a line, as slmtok encode writes without --output-format"),
+        ("encode a.txt -t tok.json --output-format=piece", "not 'piece'", "--output-format tokens"),
+        ("encode a.txt -t tok.json --output-format id", "not 'id'", "--output-format ids"),
+        ("train a.txt --vocab 280 --pattern ByteLevel -o x.json", "did you mean 'gpt2'?",
+         "--pattern gpt2, or --pattern '(?:ByteLevel)' for the regex"),
         ("decode commas.txt -t tok.json", "the ids are written with ','", "tr -s '(),;' ' ' < commas.txt > ids.txt"),
         ("prune tok.json --ids empty.txt -o x.json", "empty.txt is not a list of ids",
          "name a file with one id a line; slmtok vocab tok.json lists the ids"),
@@ -265,6 +274,8 @@ def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
 )  # fmt: skip
 def test_values_that_are_read_as_something_else(slmtok, here, line, fact, fix):
     Path("list.json").write_text("[281,282,\n283]\n")
+    Path("object.json").write_text('{"train": [[281, 282], [283]]}\n')
+    Path("masked.json").write_text('{"input_ids": [281], "attention_mask": [1]}\n')
     Path("commas.txt").write_text("281, 282,283\n")
     ran = slmtok(*shlex.split(line))
     assert fact in ran.err and f"  fix:   {fix}\n" in ran.err, ran.err

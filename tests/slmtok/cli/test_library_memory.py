@@ -9,7 +9,7 @@ import threading
 import pytest
 from shared_data import ROOT
 
-from slmtok import entry_point
+from slmtok import entry_point, system_memory
 from slmtok.cli import library_threads
 from slmtok.cli.system_errors import system_error
 
@@ -134,9 +134,49 @@ def test_no_thread_is_tried_without_a_limit_on_processes(monkeypatch):
     monkeypatch.setattr(
         library_threads.resource, "getrlimit", lambda limit: (library_threads.resource.RLIM_INFINITY,) * 2
     )
+    monkeypatch.setattr(system_memory, "_CONTROL_GROUPS", "/no/such")
     monkeypatch.setattr(sys, "meta_path", [])
     library_threads.refuse_without_threads()
     assert sys.meta_path == []
+
+
+@pytest.mark.parametrize("mount", [".", "pids"])
+@pytest.mark.parametrize(
+    ("most", "used", "is_checked"),
+    [("max", 9, False), (90000, 9, False), (20, 9, True), (9, 9, True), (20, None, False)],
+)
+def test_threads_are_tried_where_a_control_group_leaves_few(monkeypatch, tmp_path, mount, most, used, is_checked):
+    """OpenBLAS sent SIGINT at the limit of a container, and the command said "interrupted"."""
+    unlimited = (library_threads.resource.RLIM_INFINITY,) * 2
+    monkeypatch.setattr(library_threads.resource, "getrlimit", lambda limit: unlimited)
+    group = tmp_path / mount / "job" / "step"
+    group.mkdir(parents=True)
+    line = "0::/job/step\n" if mount == "." else "8:pids:/job/step\n"
+    (tmp_path / "membership").write_text(f"4:memory:/other\n{line}")
+    # The limit is that of the group above.
+    (group.parent / "pids.max").write_text(f"{most}\n")
+    if used is not None:
+        (group.parent / "pids.current").write_text(f"{used}\n")
+    monkeypatch.setattr(system_memory, "_CONTROL_GROUPS", str(tmp_path))
+    monkeypatch.setattr(system_memory, "_MEMBERSHIP", str(tmp_path / "membership"))
+    monkeypatch.setattr(sys, "meta_path", [])
+    library_threads.refuse_without_threads()
+    assert bool(sys.meta_path) == is_checked
+
+
+@pytest.mark.parametrize(
+    ("variable", "arguments", "end"),
+    [
+        ("", ["train", "--threads", "1"], ", or use fewer threads: OMP_NUM_THREADS=1"),
+        ("1", ["train", "--threads", "2"], ", or use fewer threads"),
+        ("1", ["train", "--threads", "1"], "container)"),
+        ("1", ["train", "--threads=1"], "container)"),
+    ],
+)
+def test_fewer_threads_than_one_are_not_proposed(monkeypatch, variable, arguments, end):
+    monkeypatch.setenv("OMP_NUM_THREADS", variable)
+    error = system_error(RuntimeError("can't start new thread"), "slmtok", (), arguments)
+    assert error.fix.endswith(end)
 
 
 def test_an_abort_is_reported():
