@@ -233,7 +233,7 @@ def test_text_that_begins_like_another_kind_is_packed(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     for content in (b"model: a toy of 8 parts\n" * 4, b'12345678{"a"}, and so on to a full line of text\n'):
         Path("notes.txt").write_bytes(content)
-        with pytest.raises(UnsupportedFormat, match=r"slmtok pack notes\.txt -t TOK -o data$"):
+        with pytest.raises(UnsupportedFormat, match=r"slmtok pack notes\.txt -t TOK -o data  # TOK: "):
             open_source("notes.txt")
 
 
