@@ -101,7 +101,11 @@ def check_path(name: str, value: object, of_text: str = "") -> str:
         if isinstance(error, ValueError) or error.errno not in _MISSING:
             reason = str(error) if isinstance(error, ValueError) else error.strerror
             fact = f"{name} is no path of a file or folder: {reason}"
-            fix = "the name of a file or folder" + f"; for text {of_text.format('[text]')}" * bool(of_text)
+            fix = "the name of a file or folder"
+            if of_text:
+                call = of_text.format("[text]")
+                own = "text" if "[text]" in call else "texts"
+                fix = f"{call}, for text; else {fix}; {own} stands for your own value"
             raise OptionError(fact, where=_described(path), fix=fix, option=name) from None
     return path
 

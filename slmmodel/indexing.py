@@ -26,7 +26,10 @@ def _item(result: Any, key: Any) -> Any:
     known |= {*getattr(kind, "__dataclass_fields__", ())}
     names = sorted(each for each in known if not each.startswith("_"))
     meant = key if key in names else suggestion(str(key), names)
-    fix = f"result.{meant}, of the {kind.__name__} result" if meant else "result.NAME, with the name of an attribute"
+    # The text of a document is bytes, and elsewhere a str.
+    is_bytes = isinstance(result, tuple) and isinstance(getattr(result, meant or "", None), bytes)
+    of_result = f"{'bytes ' * is_bytes}of the {kind.__name__} result"
+    fix = f"result.{meant}, {of_result}" if meant else "result.NAME, with the name of an attribute"
     if not meant and callable(getattr(kind, "items", None)):
         # The items of counts: pieces of text, which are bytes.
         piece = key.encode("utf-8", "replace") if isinstance(key, str) else key

@@ -274,7 +274,18 @@ def utf8_of(text: str, what: str = "text", *, handler: str = "strict") -> bytes:
 
 def _batch_call(texts: object) -> str:
     """The call that encodes a list of texts."""
+    if _is_called_by("datasets"):
+        # Its `map` refuses a `Ragged` as a column, and the texts differ from batch to batch.
+        return "list(tok.encode_batch(texts))"
     return f"tok.encode_batch({short_text(texts, 'texts') if are_texts(texts) else 'texts'})"
+
+
+def _is_called_by(package: str) -> bool:
+    """Whether a function of a package is among the callers."""
+    frame = sys._getframe() if package in sys.modules else None
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] != package:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _call_of_many(x: object) -> str | None:

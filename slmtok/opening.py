@@ -128,7 +128,7 @@ def _tokenizer_in(folder: Path) -> Path:
 
 def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
     """The error for the name of a tokenizer that no file has; its fix names an encoding, or a file of the Hub."""
-    from slmtok.formats.tiktoken import ENCODINGS
+    from slmtok.formats.tiktoken import ENCODINGS, missing_ranks
 
     hub = name.removeprefix("hf:")
     bare = hub.removeprefix(TIKTOKEN)
@@ -142,6 +142,8 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
     elif meant := similar_encoding(bare):
         what = "public encoding" if meant in ENCODINGS else "name"
         error.fix = f"the {what} {meant}, or the path of a tokenizer file"
+        missing = missing_ranks(encoding) if (encoding := public_encoding(meant)) in ENCODINGS else None
+        error.fix += f"; {missing.fact}: fetch it with {missing.fix}" if missing else ""
     elif near is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
         fetch = "{} ; then name {}, if it is byte-level BPE".format(*hub_fetch(hub))
         if "/" in name and not name.startswith("hf:"):

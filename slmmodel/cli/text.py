@@ -157,8 +157,7 @@ def packed_again(data: str, tokenizer: str) -> str:
     """The command that packs the text of packed data with another tokenizer; it fetches a rank file that is absent."""
     from slmmodel.data.opening import open_source
     from slmmodel.data.source import pack_again
-    from slmtok.errors import MissingInput as MissingFile
-    from slmtok.formats.tiktoken import ENCODINGS, fetching, find_ranks
+    from slmtok.formats.tiktoken import ENCODINGS, fetching, missing_ranks
     from slmtok.model_encodings import encoding_meant
 
     try:
@@ -168,11 +167,8 @@ def packed_again(data: str, tokenizer: str) -> str:
     encoding = tokenizer if tokenizer in ENCODINGS else encoding_meant(tokenizer)
     if encoding is None or os.path.exists(tokenizer):  # noqa: PTH110  (a name of any length is fine)
         return line
-    try:
-        find_ranks(encoding)
-    except MissingFile as missing:
-        return f"{fetching(encoding)} && {line}  # {missing.parts['fact']}"
-    return line
+    missing = missing_ranks(encoding)
+    return f"{fetching(encoding)} && {line}  # {missing.parts['fact']}" if missing else line
 
 
 class TextDecoder:

@@ -367,11 +367,11 @@ def refuse_reading(options: ReadOptions, counts: str) -> None:
 
 def count_again(given: Mapping[str, object], file: str) -> tuple[str | Setting, ...]:
     """The end of a fix that counts the text of the counts in a file again, with some options."""
-    from slmtok.training.counts import open_counts, settings_to_count
+    from slmtok.training.counts import open_counts
+    from slmtok.training.counts_format import call_to_count, settings_to_count
 
     head = open_counts(file).head
-    options = [part for setting in settings_to_count(head.pattern, head.scheme, given) for part in (setting, " ")]
-    return "count again: slmtok count CORPUS ", *options, f"-o {shlex.quote(free_name(file))}"
+    return ("count again: ", *call_to_count(settings_to_count(head.pattern, head.scheme, given), file))
 
 
 def are_counts(paths: Sequence[str]) -> bool:

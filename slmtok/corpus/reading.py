@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from glob import escape
+from inspect import signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from slmtok.callbacks import brief_parameter
+from slmtok.calls import Target, argument_text, call_text, explains_calls
 from slmtok.corpus.contents import (
     MAX_GLOBS,
     check_next_pipe,
@@ -42,6 +45,7 @@ from slmtok.corpus.streams import (
 )
 from slmtok.corpus.unnamed_tables import records_among
 from slmtok.errors import Message, MissingInput, OptionError, Setting, SlmtokError, WrongType
+from slmtok.indexing import explains_indexing
 from slmtok.option_values import globs_or_weight
 from slmtok.options import ReadOptions, changed_options, option_keys
 
@@ -60,6 +64,7 @@ _NUMBER = re.compile(r"\d*\.?\d+(/\d+)?%?", re.ASCII)
 """A weight: 2, 0.5, 1/3."""
 
 
+@explains_indexing
 class CorpusDocument(NamedTuple):
     """One document: its bytes; the index of its source; its number in the source, from 0; the index of its domain."""
 
@@ -80,6 +85,31 @@ class Sources(list[str]):
     """The paths of the corpus as they were given: files, folders and globs."""
 
 
+def _explains_options(function: Target) -> Target:
+    """Decorates a function of a corpus and `ReadOptions`; one called without the options raises `WrongType`.
+
+    Its fix opens the corpus as well: what is left out then is seldom the options alone.
+    """
+    explained_call, name = explains_calls(function), function.__name__
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if len(args) > 1 or "options" in keywords:
+            return explained_call(*args, **keywords)
+        parameters, known = signature(function).parameters, option_keys(ReadOptions)
+        corpus = args[0] if args else keywords.get(next(iter(parameters)), "CORPUS")
+        given = {each: value for each, value in keywords.items() if each in known}
+        raise WrongType(
+            f"{name}() lacks 'options'",
+            limit=f"{name}({', '.join(map(brief_parameter, parameters.values()))})",
+            fix=_call_of(name, corpus, given),
+            option="options",
+        )
+
+    return cast("Target", call)
+
+
+@_explains_options
 def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> Sources:
     """The sources of a corpus in order, without those that `exclude` matches. `Sources` are returned unchanged.
 
@@ -345,6 +375,7 @@ def _identity(source: str) -> object:
     return (found.st_dev, found.st_ino)
 
 
+@_explains_options
 def read(
     sources: Sequence[str], options: ReadOptions, skipped: Skipped | None = None, *, whole: bool = False
 ) -> Iterator[CorpusDocument]:
@@ -370,14 +401,25 @@ def read(
 def _check_list(sources: object, function: str, options: ReadOptions) -> None:
     """Raises `WrongType` for one path, whose characters would be the sources."""
     if isinstance(sources, (str, bytes, os.PathLike)):
-        changed = (f"{name}={getattr(options, name)!r}" for name in changed_options(options, option_keys(ReadOptions)))
-        given = f"{type(options).__name__}({', '.join(changed)})"
+        given = {name: getattr(options, name) for name in changed_options(options, option_keys(ReadOptions))}
         raise WrongType(
             f"{function} takes the list of sources that find gives, not one {type(sources).__name__}",
-            fix=f"options = {given}; {function}(find({os.fspath(sources)!r}, options), options)",
+            fix=_call_of(function, sources, given, type(options).__name__),
         )
 
 
+def _call_of(function: str, corpus: object, given: Mapping[str, Any], kind: str = "ReadOptions") -> str:
+    """The call of a function of sources, with `find` for the sources, under options."""
+    # A path is written whole, however long it is.
+    shown = repr(os.fspath(corpus)) if isinstance(corpus, (str, bytes, os.PathLike)) else argument_text(corpus)
+    call = f"find({shown}, options)"
+    call = call if function == "find" else f"{function}({call}, options)"
+    imported = ", ".join(sorted({"find", function}))
+    imports = f"from slmtok.corpus import {imported}; from slmtok.options import {kind}"
+    return f"{imports}; options = {call_text(kind, (), given)}; {call}"
+
+
+@_explains_options
 def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | None = None) -> Iterator[bytes]:
     """All documents of all files in order, before sampling, truncation and limits, which `read` applies.
 

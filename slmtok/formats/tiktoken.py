@@ -262,9 +262,7 @@ def _unknown_encoding(name: str, function: str) -> UnknownName:
     meant = of_model or suggestion(name, ENCODINGS) or begun_name(name, ENCODINGS)
     if meant is None:
         return error
-    try:
-        find_ranks(meant)
-    except MissingInput as missing:
+    if missing := missing_ranks(meant):
         error.where = f"its rank file is not on this machine: {missing.where}"
         error.fix = f"{missing.fix}; then {error.fix}"
     return error
@@ -346,6 +344,15 @@ def find_ranks(name: str) -> Path:
         path=str(folder) if folder else "",
         name=name,
     )
+
+
+def missing_ranks(name: str) -> MissingInput | None:
+    """The error of `find_ranks` for an encoding; None where its rank file is on this machine."""
+    try:
+        find_ranks(name)
+    except MissingInput as missing:
+        return missing
+    return None
 
 
 def fetching(name: str) -> str:

@@ -266,6 +266,10 @@ def _no_folder(path: str) -> SlmtokError:
     if not file.is_file():
         error = missing_input(path)
         error.limit = "packed data are a folder, which slmtok.pack writes"
+        if file.name in SPLITS and kind_of_file(str(file.with_name(MANIFEST))) == MANIFEST_KIND:
+            folder = str(file.parent)
+            error.where = f"packed data are in {folder!r}; a split is no folder of its own"
+            error.fix = f"open_shards({folder!r}).document(0, {file.name!r}), for the first document of the split"
         return error
     if kind_of_file(str(file.with_name(MANIFEST))) == MANIFEST_KIND:
         return CorruptFile(

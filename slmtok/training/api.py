@@ -28,7 +28,8 @@ from slmtok.options import (
     option_specs,
 )
 from slmtok.training.counting import count_corpus
-from slmtok.training.counts import PretokenCounts, settings_to_count
+from slmtok.training.counts import PretokenCounts
+from slmtok.training.counts_format import settings_to_count
 from slmtok.training.ingest import CorpusLike, Observers
 from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory

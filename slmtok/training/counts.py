@@ -22,9 +22,7 @@ from slmtok.checks import U64, as_list, check_int, check_path, check_type
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
 from slmtok.files import free_name, refuse_text
 from slmtok.indexing import explains_indexing
-from slmtok.options import CountOptions
 from slmtok.path_arguments import is_glob
-from slmtok.schemes import SCHEMES
 from slmtok.sizes import format_bytes
 from slmtok.system_memory import free_memory
 from slmtok.training.counts_format import (
@@ -338,22 +336,6 @@ def describe(head: Head, sums: Sums) -> dict[str, Any]:
         "domains": domains,
         "options": dict(head.options),
     }
-
-
-def settings_to_count(
-    pattern: _engine.Pattern | PatternSpec, scheme: str, given: Mapping[str, object]
-) -> list[Setting]:
-    """The options that count the text of counts again: some that are given, and the scheme and pattern of the counts.
-
-    Defaults are left out.
-    """
-    settings = [Setting(name, value) for name, value in given.items()]
-    if scheme != CountOptions().scheme:
-        settings.append(Setting("scheme", scheme))
-    own = SCHEMES[scheme]
-    if own.own_pattern and "pattern" not in given and own.pattern not in (pattern.name, pattern.regex):
-        settings.append(Setting("pattern", pattern.name or pattern.regex))
-    return settings
 
 
 def open_counts(path: _Path) -> CountsFile:

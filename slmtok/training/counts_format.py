@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from slmtok import atomic, schema
-from slmtok._engine import UNICODE_VERSION, Counts
+from slmtok._engine import UNICODE_VERSION, Counts, Pattern
 from slmtok.checks import U64, check_path
 from slmtok.errors import CorruptFile, Message, OptionError, Setting, UnsupportedVersion
 from slmtok.file_kinds import NAMES, kind_of_file
 from slmtok.files import opened
-from slmtok.options import ReadOptions, option_keys
+from slmtok.options import CountOptions, ReadOptions, option_keys
 from slmtok.path_arguments import BINARY_SUFFIXES, TEXT_SUFFIXES, free_name
 from slmtok.schemes import SCHEMES
+from slmtok.shell_commands import ShellCommand
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.vocabulary import BEHAVIOUR, PatternSpec
 
@@ -340,18 +341,51 @@ def check_same(heads: Sequence[Head], names: Sequence[str]) -> None:
                 if what == "pattern" and first.pattern.name and head.pattern.name:
                     ours, theirs = first.pattern.name, head.pattern.name
                 raise OptionError(
-                    f"{names[0]} and {name} were counted with different {what}s",
+                    f"{names[0]} and {name} were counted with different {what.removesuffix('s')}s",
                     where=f"{what} {_short(ours)} and {_short(theirs)}",
                     limit=f"merged counts have one {what}",
-                    fix=_count_again(name, what, ours),
+                    fix=_count_again(first, name, what),
                     option=what,
                 )
 
 
-def _count_again(name: str, option: str, value: object) -> Message:
-    """The remedy for counts of another value of an option; None stands for a call without it."""
-    text = f"count the text of {name} again with"
-    return (f"{text}out ", Setting(option)) if value is None else (f"{text} ", Setting(option, value))
+def _count_again(first: Head, name: str, option: str) -> Message:
+    """The remedy for counts that differ from the first in an option: the call that counts their text as the first's."""
+    defaults, names = ReadOptions(), option_keys(ReadOptions)
+    held = {each: first.options.get(key) for each, key in names.items() if key in BOUNDARY_OPTIONS}
+    given = {each: value for each, value in held.items() if value not in (None, getattr(defaults, each))}
+    if option == "pattern":
+        given[option] = first.pattern.name or first.pattern.regex
+    elif option == "scheme":
+        given[option] = first.scheme
+    without = () if option in given else (" without ", Setting(option))
+    settings = settings_to_count(first.pattern, first.scheme, given)
+    return (f"count the text of {name} again", *without, ": ", *call_to_count(settings, name))
+
+
+def settings_to_count(pattern: Pattern | PatternSpec, scheme: str, given: Mapping[str, object]) -> list[Setting]:
+    """The options that count the text of counts again: some that are given, and the scheme and pattern of the counts.
+
+    Defaults are left out.
+    """
+    settings = [Setting(name, value) for name, value in given.items()]
+    if scheme != CountOptions().scheme and "scheme" not in given:
+        settings.append(Setting("scheme", scheme))
+    own = SCHEMES[scheme]
+    if own.own_pattern and "pattern" not in given and own.pattern not in (pattern.name, pattern.regex):
+        settings.append(Setting("pattern", pattern.name or pattern.regex))
+    return settings
+
+
+def call_to_count(settings: Sequence[Setting], beside: str) -> tuple[str | Setting, ...]:
+    """The command, in Python the call, that counts a text into a new file beside these counts."""
+    import shlex
+
+    output = free_name(beside)
+    begin = ShellCommand("slmtok count CORPUS ", f"slmtok.count('CORPUS'{', ' * bool(settings)}")
+    end = ShellCommand(f"{' ' * bool(settings)}-o {shlex.quote(output)}", f").save({output!r})")
+    parts = [part for setting in settings for part in (" ", setting)]
+    return (begin, *parts[1:], end)
 
 
 def _boundaries(first: Head, other: Head) -> list[tuple[str, object, object]]:

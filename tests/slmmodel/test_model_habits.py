@@ -423,13 +423,13 @@ def test_arguments_by_position_are_named(inside: Path) -> None:
 @pytest.mark.parametrize("name", ["once upon a time\n" * 400, "a\0b"])
 def test_texts_that_are_no_paths(name: str, inside: Path) -> None:
     calls: list[tuple[Callable[[], object], str]] = [
-        (lambda: app.train(name, tokenizer="tok.json"), "; for text slmtok.Texts([text])"),
-        (lambda: app.train([name, name], tokenizer="tok.json"), "; for text slmtok.Texts(texts)"),
-        (lambda: app.load("run").evaluate(name), "; for text slmtok.Texts([text])"),
-        (lambda: app.load("run").evaluate([name]), "; for text slmtok.Texts(texts)"),
+        (lambda: app.train(name, tokenizer="tok.json"), "slmtok.Texts([text])"),
+        (lambda: app.train([name, name], tokenizer="tok.json"), "slmtok.Texts(texts)"),
+        (lambda: app.load("run").evaluate(name), "slmtok.Texts([text])"),
+        (lambda: app.load("run").evaluate([name]), "slmtok.Texts(texts)"),
         (
             lambda: slmmodel.train(name),
-            "; for text slmmodel.app.train(slmtok.Texts([text]), tokenizer='tok.json')",
+            "slmmodel.app.train(slmtok.Texts([text]), tokenizer='tok.json')",
         ),
         (lambda: slmmodel.train("data", output=name), ""),
         (lambda: slmmodel.train("data", output="new", settings={"data.val": name}), ""),
@@ -439,7 +439,12 @@ def test_texts_that_are_no_paths(name: str, inside: Path) -> None:
     for call, of_text in calls:
         with pytest.raises(OptionError, match=r"is no path of a file or folder") as caught:
             call()
-        assert str(caught.value.fix) == f"the name of a file or folder{of_text}"
+        fix, name_of_value = "the name of a file or folder", "texts" if "(texts)" in of_text else "text"
+        if of_text:
+            # The import stands before the call, and prose behind it.
+            fix = f"{of_text}, for text; else {fix}; {name_of_value} stands for your own value"
+            assert "fix:   import slm" in str(caught.value)
+        assert str(caught.value.fix) == fix
     corpus = slmtok.Texts([name.replace("\0", " ")] * 2)
     assert app.load("run").evaluate(corpus).n_docs == 2
     with pytest.raises(WrongType, match=r"evaluate\(slmtok\.Texts\(texts\)\)$"):

@@ -7,6 +7,7 @@ import pytest
 import slmtok
 from slmtok.errors import MissingInput, WrongType
 from slmtok.formats.export import export
+from slmtok.formats.tiktoken import ENCODINGS
 
 
 @pytest.fixture
@@ -29,6 +30,21 @@ def test_files_and_folders(name, folder, bpe) -> None:
 def test_public_encodings(name, encoding, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     with pytest.raises(MissingInput, match=f"the rank file of {encoding} is not on this machine"):
+        slmtok.load(name)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("cl100k", "cl100k_base"), ("gqt-4o", "gpt-4o")])
+def test_an_encoding_that_is_meant_is_fetched_first(name, meant, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    with pytest.raises(MissingInput) as fetched:
+        slmtok.load(meant)
+    with pytest.raises(MissingInput) as caught:
+        slmtok.load(name)
+    assert f" {meant}, or the path of a tokenizer file; the rank file of " in caught.value.fix
+    assert caught.value.fix.endswith(f"{fetched.value.fact}: fetch it with {fetched.value.fix}")
+    (tmp_path / ENCODINGS[fetched.value.fields["name"]].cache_key).touch()
+    with pytest.raises(MissingInput, match=r"path of a tokenizer file$"):
         slmtok.load(name)
 
 

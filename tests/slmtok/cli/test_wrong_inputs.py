@@ -345,7 +345,7 @@ CASES = {
         1,
         "fetch the file first: hf download meta-llama/Llama-3.2-1B",
     ),
-    "show tok.json gtp2 words": (1, "fix:   the public encoding gpt2, or the path of a tokenizer file\n"),
+    "show tok.json gtp2 words": (1, "fix:   the public encoding gpt2, or the path of a tokenizer file; the rank file "),
     "import tik/gpt2.tiktoken -o x": (1, "fix:   check the name; paths are relative to the working folder\n"),
     "audit nano --on a.txt -o x": (2, "fix:   slmtok pack CORPUS -t nano/tok.json -o data, which is audited"),
     "exposure nano": (

@@ -14,6 +14,7 @@ from shared_data import peer
 
 import slmtok
 from slmtok.compat import as_hf
+from slmtok.errors import WrongType
 
 pytestmark = pytest.mark.peer
 
@@ -91,3 +92,16 @@ def test_another_tokenizer_is_another_function(bpe400: slmtok.Tokenizer) -> None
     assert one == fingerprint.Hasher.hash(as_hf(slmtok.Tokenizer.from_bytes(bpe400.to_bytes())))
     others = [as_hf(slmtok.slice(bpe400, 390)), as_hf(bpe400.with_special("user", "<u>")), as_hf(bpe400, add_eos=True)]
     assert len({one, *map(fingerprint.Hasher.hash, others)}) == 4
+
+
+def test_texts_of_a_batch_are_encoded_into_a_column(bpe400: slmtok.Tokenizer) -> None:
+    """`map` refuses a `Ragged`; the literal texts of one batch would be wrong for the others."""
+    data = peer("datasets").Dataset.from_dict({"text": ["one fox", "two"]})
+    with pytest.raises(WrongType) as caught:
+        data.map(lambda batch: {"ids": bpe400.encode(batch["text"])}, batched=True)
+    fix = str(caught.value.fix)
+    assert fix == "list(tok.encode_batch(texts))"
+    rows = data.map(lambda batch: {"ids": eval(fix, {"tok": bpe400, "texts": batch["text"]})}, batched=True)
+    assert rows["ids"][:] == [bpe400.encode_list(text) for text in ("one fox", "two")]
+    with pytest.raises(WrongType, match=r"tok\.encode_batch\(\['one fox'\]\)$"):
+        bpe400.encode(["one fox"])  # type: ignore[arg-type]

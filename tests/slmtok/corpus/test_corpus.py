@@ -9,12 +9,14 @@ import lzma
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
+from slmtok import corpus as slmtok_corpus
 from slmtok import errors
-from slmtok.corpus import FORMATS, Skipped, documents, expand, format_of
+from slmtok.corpus import FORMATS, Skipped, documents, expand, find, format_of
 from slmtok.options import ReadOptions
 
 DOCUMENTS = ["first one", "second\r\none", "", "harmadik: őzike", "x" * 100_000]
@@ -281,3 +283,38 @@ def test_a_folder_that_cannot_be_listed_is_no_part_left_out(tmp_path: Path, monk
     monkeypatch.setattr(os, "scandir", scandir)
     with pytest.raises(errors.Unreadable, match=r"cannot list the folder '.*closed': Permission denied"):
         expand(str(tmp_path / "deep"))
+
+
+@pytest.mark.parametrize("function", [find, slmtok_corpus.read, documents])
+def test_a_call_without_options(tmp_path: Path, function: Any) -> None:
+    """The fix has what it imports, and the options that the call gave by name."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(records(["one", "two"], "body"))
+    calls = [lambda: function(str(path), text_key="body"), lambda: function(path, text_key="body")]
+    if function is not find:
+        # One path in the place of the sources, with options.
+        calls.append(lambda: next(function(str(path), ReadOptions(text_key="body"))))
+    for call in calls:
+        with pytest.raises(errors.WrongType) as caught:
+            call()
+        *imports, result = str(caught.value.fix).split("; ")
+        names: dict[str, Any] = {}
+        exec("; ".join(imports), names)
+        found = list(eval(result, names))
+        texts = {find: [str(path)], documents: [b"one", b"two"]}
+        assert found == texts.get(function, [(b"one", 0, 0, 0), (b"two", 0, 1, 0)])
+    with pytest.raises(errors.WrongType, match="lacks 'options'"):
+        function()
+    with pytest.raises(errors.UnknownOption, match="has no option 'txt_key'"):
+        function(str(path), ReadOptions(), txt_key="body")
+
+
+def test_the_text_of_a_document_is_an_attribute(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    options = ReadOptions()
+    document = next(slmtok_corpus.read(find(tmp_path, options), options))
+    with pytest.raises(errors.WrongType, match="no item 'text'") as caught:
+        document["text"]  # type: ignore[call-overload]
+    call, _, says = str(caught.value.fix).partition(", ")
+    assert eval(call, {"result": document}) == b"one" == document[0]
+    assert says == "bytes of the CorpusDocument result"

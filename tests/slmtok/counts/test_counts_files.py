@@ -111,6 +111,30 @@ def test_counts_that_were_cut_otherwise_are_refused_by_name(texts, parts, tmp_pa
     assert str(parts[0]) in caught.value.fact and "other.counts" in caught.value.fact
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_counts_that_were_cut_otherwise_are_counted_again(texts, tmp_path, monkeypatch, turned):
+    """The fix has all options by which the first counts were cut, and a free name."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(texts[0])
+    slmtok.count("a.txt").save("a.counts")
+    slmtok.count("a.txt", pattern="gpt2", max_doc_chars=5).save("b.counts")
+    first, second = ("b", "a") if turned else ("a", "b")
+    both = [f"{first}.counts", f"{second}.counts"]
+    with pytest.raises(OptionError) as caught:
+        slmtok.merge_counts(both, "all.counts")
+    says, _, call = caught.value.fix.partition(": ")
+    options = "max_doc_chars=5, pattern='gpt2'" if turned else "pattern='slm'"
+    assert says == f"count the text of {both[1]} again"
+    assert call == f"slmtok.count('CORPUS', {options}).save('{second}-2.counts')"
+    eval(call.replace("CORPUS", "a.txt"))
+    slmtok.merge_counts([both[0], f"{second}-2.counts"], "all.counts", allow_duplicate=True)
+    slmtok.count("a.txt", max_doc_chars=5).save("c.counts")
+    with pytest.raises(OptionError, match="were counted with different max_doc_chars\n") as caught:
+        slmtok.merge_counts(["a.counts", "c.counts"], "others.counts")
+    without = "count the text of c.counts again without max_doc_chars"
+    assert caught.value.fix == f"{without}: slmtok.count('CORPUS').save('c-2.counts')"
+
+
 def test_schemes_are_not_mixed(tmp_path):
     for scheme in ("bpe", "byte"):
         slmtok.count(slmtok.Texts(["a b", scheme]), scheme=scheme).save(tmp_path / f"{scheme}.counts")

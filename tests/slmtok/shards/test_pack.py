@@ -19,6 +19,7 @@ from slmtok.errors import (
     CorpusTooSmall,
     CorruptShard,
     MalformedRecord,
+    MissingInput,
     OptionError,
     OutputExists,
     UnknownOption,
@@ -70,6 +71,18 @@ def test_documents_by_index_and_number_have_a_call(records, texts, tokenizer, tm
     with pytest.raises(WrongType) as caught:
         len(data)
     assert eval(caught.value.fix, names) == len(texts)
+
+
+def test_a_split_in_the_place_of_packed_data(records, tokenizer, tmp_path):
+    data = packed(records, tokenizer, tmp_path / "d", val="tail:10%")
+    for split in ("train", "val"):
+        with pytest.raises(MissingInput, match="a split is no folder of its own") as caught:
+            open_shards(tmp_path / "d" / split)
+        call, _, says = caught.value.fix.partition("), ")
+        assert says == "for the first document of the split"
+        assert eval(f"{call})", {"open_shards": open_shards}).tolist() == data.document(0, split).tolist()
+    with pytest.raises(MissingInput, match="does not exist either"):
+        open_shards(tmp_path / "elsewhere" / "train")
 
 
 def test_a_path_is_no_tokenizer(records, tmp_path):
