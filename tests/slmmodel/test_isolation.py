@@ -25,8 +25,8 @@ RUNTIME += ("schema", "json_files", "file_kinds", "background", "interrupts", "f
 RUNTIME += ("options", "option_values", "text_encodings", "aliases", "calls", "schemes", "specials", "vocabulary")
 # What `files` and `calls` know of paths, and `errors` of shells, and functions that report progress.
 RUNTIME += ("path_arguments", "shell_commands", "given_values", "placeholders", "callbacks")
-# How a program begins and ends, and the memory in which it loads torch.
-RUNTIME += ("entry_point", "system_memory")
+# How a program begins, forks and ends, and the memory in which it loads torch.
+RUNTIME += ("entry_point", "imports_before_fork", "system_memory")
 
 
 class Blocker:

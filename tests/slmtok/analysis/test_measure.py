@@ -118,7 +118,10 @@ def test_the_command(tok: slmtok.Tokenizer, tmp_path: Path, capsys: pytest.Captu
     assert "white space" in shown
     assert main([*line, "--by", "domain"]) == 2
     assert "--by domain without a domain" in capsys.readouterr().err
-    for value, fix in (("words", "--by class"), ("other", "--by class, or --by domain")):
+    for value, fix in (
+        ("words", "--by class"),
+        ("other", "--by class, or --by domain with --domain NAME=GLOB, one or more"),
+    ):
         assert main([*line, "--by", value]) == 2
         assert f"fix:   {fix}\n" in capsys.readouterr().err
 

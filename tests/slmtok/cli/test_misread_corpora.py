@@ -140,7 +140,9 @@ def test_a_list_of_files_is_no_corpus(slmtok) -> None:
 def test_markup_is_named(slmtok, name: str, begin: str, language: str) -> None:
     Path(name).write_text(begin + "".join(f"<p>{row}</p>\n" for row in ROWS))
     fix = fix_of_line(slmtok, f"train {name} --text-key p --vocab 290 -o new.json")
-    assert fix == f"extract the text of {name} first: it is {language}, whose tags would be learned as text"
+    command, _, rest = fix.partition(" # and name it ")
+    assert command.startswith("python -c ") and f" < {name} > " in command
+    assert rest == f"without the option: {name} is {language}, whose tags would be learned as text"
     ran = slmtok("count", name, "-o", "x.counts")
     assert f"note: {name} is {language}, and its tags were read as text" in ran.err
     assert "its tags" not in slmtok("count", name, "--format", "text", "-o", "y.counts").err

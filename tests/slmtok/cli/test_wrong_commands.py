@@ -310,7 +310,7 @@ def test_the_value_of_an_option(slmtok, here: Path, line: str, code: int, fix: s
 
 def test_a_text_beside_a_tokenizer_that_is_verified(slmtok, here: Path) -> None:
     ran = slmtok("verify", "tok.json", "a.txt")
-    assert "fix:   slmtok audit tok.json --on a.txt proves that a tokenizer loses nothing of it" in ran.out
+    assert "fix:   slmtok audit tok.json --on a.txt proves that nothing of it is lost" in ran.out
     assert "fix:   slmtok audit TOK --on a.txt proves " in slmtok("verify", "a.txt").out
 
 
