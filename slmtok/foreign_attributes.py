@@ -54,7 +54,9 @@ def _hint(tok: Tokenizer, name: str) -> str:
         return f"; {_id_of(name.removesuffix('_id'))}"
     if role.removesuffix("_id") in _ROLES and what in ("", "_id"):
         role = role.removesuffix("_id")
-        return f"; no special token has the role {role!r}: tok = tok.with_special({role!r}, '<|{role}|>') makes one"
+        call = tok.specials.call_with({role: f"<|{role}|>"})
+        made = f": tok = {call} makes one" if call else f"; {tok.specials.none_reserved}"
+        return f"; no special token has the role {role!r}{made}"
     if name in dir(sys.modules["slmtok"]):
         # The import names the package where a program calls its tokenizer `slmtok`.
         return f"; the package has it: import slmtok; help(slmtok.{name})"

@@ -152,9 +152,11 @@ def _call_of_messages(specials: Specials, parts: Sequence[object]) -> str | None
         return None
     pairs = [each for each in messages if each is not None]
     roles = dict.fromkeys(role for role, _ in pairs if role not in specials)
-    added = "".join(f".with_special({role!r}, {f'<|{role}|>'!r})" for role in roles)
+    call = specials.call_with({role: f"<|{role}|>" for role in roles})
+    if call is None:
+        return None
     segments = ", ".join(f"slmtok.Special({role!r}), {short_text(text, 'text')}" for role, text in pairs)
-    return f"tok = tok{added}; " * bool(added) + f"tok.encode_segments([{segments}])"
+    return f"tok = {call}; " * bool(roles) + f"tok.encode_segments([{segments}])"
 
 
 def _message_in(part: object) -> tuple[str, str] | None:

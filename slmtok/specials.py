@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 from typing import TypeAlias, cast
 
 from slmtok.errors import InvalidSpecials, Setting, UnknownSpecial, WrongType, suggestion, value_text
@@ -31,6 +32,8 @@ MAX_SPELLING_CHARS = 1024
 """Characters of the spelling of a special token."""
 SPELLING = re.compile(r"<[^\s<>]+>|\[[A-Z_]+\]")
 """What the spelling of a special token usually looks like."""
+_MAX_SPELLED = 8
+"""Spellings that an error lists."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
@@ -161,9 +164,9 @@ class Specials(Mapping[str, int]):
         if name not in self.__slots__:
             if isinstance(value, str):
                 raise AttributeError(f"specials are immutable; {assignment_meant(self, name, value)}")
-            call = f"tok = tok.with_special({name!r}, '<|{name}|>')"
             fact = "specials are immutable, and the ids of roles never change"
-            raise AttributeError(f"{fact}; {call} makes a tokenizer with this spelling")
+            call = self.call_with({name: f"<|{name}|>"})
+            raise AttributeError(fact + (f"; tok = {call} makes a tokenizer with this spelling" if call else ""))
         super().__setattr__(name, value)
 
     def __contains__(self, role: object) -> bool:
@@ -208,10 +211,9 @@ class Specials(Mapping[str, int]):
         if token is None:
             error = self.unknown(name, in_python=in_python)
             spelling = self.spelling_meant(name) if isinstance(name, str) else ""
-            if (role := error.fields.get("role")) and not spelling.isidentifier() and spelling:
-                error.fix = (
-                    f"tok = tok.with_special({role!r}, {spelling!r}); here {role} is spelled {self.text(str(role))!r}"
-                )
+            role = str(error.fields.get("role", ""))
+            if role and not spelling.isidentifier() and spelling and (call := self.call_with({role: spelling})):
+                error.fix = f"tok = {call}; here {role} is spelled {self.text(role)!r}"
                 if spelling != name:
                     error.fix += f", and afterwards {role!r} names it"
             raise error
@@ -252,11 +254,34 @@ class Specials(Mapping[str, int]):
             fact, fix = f"{name!r} is the spelling of {meant!r}, not a role", f"tok.specials[{meant!r}]"
         elif isinstance(name, str) and meant and not name.isidentifier():
             fix = f"tok.specials[{meant!r}], which is spelled {self.text(meant)!r} here"
-        elif isinstance(name, str) and not name.isidentifier():
-            fix = f"tok = tok.with_special({next(iter(spellings_meant([name])))!r}, {name!r})"
-        elif isinstance(name, str) and not meant and in_python and any(token.role is None for token in self.tokens):
-            fix = f"tok = tok.with_special({name!r}, '<|{name}|>') has it"
+        elif isinstance(name, str) and not meant:
+            is_role = name.isidentifier()
+            call = self.call_with({name: f"<|{name}|>"} if is_role else spellings_meant([name]))
+            if call is None:
+                fix = self._without_special(name)
+            elif in_python or not is_role:
+                fix = f"tok = {call}" + " has it" * is_role
         return UnknownSpecial(fact, limit=f"roles: {', '.join(self._by_role) or 'none'}", fix=fix, name=name, **known)
+
+    def _without_special(self, name: str) -> str:
+        """The remedy for a name of no special where none can get it."""
+        if near := suggestion(name, self._by_text):
+            return f"use {near!r}"
+        spelled = ", ".join(map(repr, islice(self._by_text, _MAX_SPELLED))) + ", ..." * (len(self) > _MAX_SPELLED)
+        return (
+            ("use one of the roles, or leave it out" if spelled else "leave it out")
+            + "; no id is reserved for a new special here, and a tokenizer that slmtok trains has reserved ids"
+            + f"; the specials here are spelled {spelled}" * bool(spelled)
+        )
+
+    def call_with(self, spellings: Mapping[str, str]) -> str | None:
+        """The call that gives roles these spellings; None where it raises: without a reserved id for a new role."""
+        spellings = role_spellings(spellings)
+        try:
+            self.respelled(spellings)
+        except InvalidSpecials:
+            return None
+        return "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in spellings.items())
 
     def named(self, role: str, text: str) -> Specials:
         """These specials with `role` spelled `text`; a new role takes the first reserved id.
@@ -634,7 +659,9 @@ _MAX_SEARCHED = 1 << 16
 
 def assignment_meant(specials: Specials, role: str, text: str) -> str:
     """The call for an assignment of a spelling to a role, which Hugging Face has."""
-    return _alias_meant(specials, role, text) or f"tok = tok.with_special({role!r}, {text!r}) makes another one"
+    call = specials.call_with({role: text})
+    made = f"tok = {call} makes another one" if call else specials.none_reserved
+    return _alias_meant(specials, role, text) or made
 
 
 def _alias_meant(specials: Specials, role: str, text: str) -> str | None:

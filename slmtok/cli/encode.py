@@ -42,7 +42,7 @@ from slmtok.cli.text_argument import eval_line, is_text, piped
 from slmtok.corpus.contents import check_texts, records_as_text, refuse_own_files, text_head_of
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.corpus.unnamed_tables import records_among
-from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
+from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial, suggestion
 from slmtok.files import free_name
 from slmtok.formats import id_files
 from slmtok.id_arrays import NOT_RAW, OFFSETS_SUFFIX, encode_files
@@ -235,10 +235,8 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
 def _explain_specials(error: UnknownSpecial, tokenizer: str, flags: Sequence[str], names: Sequence[str]) -> None:
     """Changes the fix to the command that gives the tokenizer the specials which it lacks, if it has ids for them.
 
-    flags: roles of the options --bos and --eos; names: those of --allow-special. The fix stays where it is no file.
+    flags: roles of the options --bos and --eos; names: those of --allow-special.
     """
-    if not Path(tokenizer).is_file():
-        return
     specials = load(tokenizer).specials
     options = {name: f"--allow-special {shlex.quote(name)}" for name in names if name != "all"}
     options |= {name: f"--{name}" for name in flags}
@@ -247,6 +245,9 @@ def _explain_specials(error: UnknownSpecial, tokenizer: str, flags: Sequence[str
     lacking = [meant.get(name, name) for name in lacking]
     options |= {meant[name]: options[name] for name in meant}
     roles = {name: role for name in lacking if name.isidentifier() and (role := specials.role_meant(name))}
+    if not specials.n_reserved:
+        # Nothing but a misspelt name can be meant.
+        roles |= {name: near for name in lacking if (near := suggestion(name, specials.spellings))}
     meant |= roles
     allowed = f"--allow-special {shlex.quote(','.join(meant.get(name, name) for name in names))}"
     lacking = [name for name in lacking if name not in roles]

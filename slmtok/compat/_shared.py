@@ -427,7 +427,10 @@ def _wrapped(tokenizer: Tokenizer, path: Path, bos: str) -> str:
         return f"RustBPETokenizer({loaded})"
     if "bos" in tokenizer.specials:
         return f"RustBPETokenizer({loaded}, {tokenizer.specials.text('bos')!r})"
-    return f"RustBPETokenizer({loaded}.with_special('bos', {bos!r}))"
+    if call := tokenizer.specials.call_with({"bos": bos}):
+        return f"RustBPETokenizer({loaded}{call.removeprefix('tok')})"
+    # Without a reserved id, a special that is there begins the documents.
+    return f"RustBPETokenizer({', '.join([loaded, *map(repr, [*tokenizer.specials.spellings][:1])])})"
 
 
 def _call_with_tokenizer(folder: Path, bos: str) -> str | None:

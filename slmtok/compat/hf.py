@@ -157,8 +157,12 @@ _UNSET_IN_SAVE = ("legacy_format", "filename_prefix", "push_to_hub")
 
 def _not_offered(name: str, tok: Tokenizer | None = None) -> AttributeError:
     """The error for a name of the other library; `tok` is the tokenizer of the object."""
-    named = "" if tok is None or "user" in tok.specials else "tok = tok.with_special('user', '<|user|>'); "
-    instead = _REFUSED[name].replace("{}", f"{named}tok.encode_segments([slmtok.Special('user'), text])")
+    role, named = "user", ""
+    if tok is not None and role not in tok.specials:
+        call = tok.specials.call_with({role: "<|user|>"})
+        named = f"tok = {call}; " if call else ""
+        role = role if call else next(iter(tok.specials), role)
+    instead = _REFUSED[name].replace("{}", f"{named}tok.encode_segments([slmtok.Special({role!r}), text])")
     # Without an object Python suggests no other name.
     return AttributeError(f"{name} is not offered: it is {instead}", name=name, obj=None)
 
@@ -201,7 +205,11 @@ class HFTokenizer(metaclass=_NamesRefused):
         role = name.removesuffix("_token")
         is_new = isinstance(value, str) and value not in {text for _, text in self._special_tokens.values()}
         if role != name and role in ("bos", "eos", "unk", "sep", "mask", "pad") and is_new:
-            raise AttributeError(f"{name} cannot be set; as_hf(tok.with_special({role!r}, {value!r})) gives another")
+            call = self._tok.specials.call_with({role: str(value)})
+            raise AttributeError(
+                f"{name} cannot be set; "
+                + (f"as_hf({call}) gives another" if call else f"the tokenizer has {self._tok.specials.none_reserved}")
+            )
         given = ", ".join(f"{option}={value!r}" for option, value in self._settings_with(name, value).items())
         raise AttributeError(
             f"{name} cannot be set; as_hf(tok, {given}) gives another"

@@ -294,10 +294,10 @@ def _check_kept(tokenizer: Tokenizer, options: TrainOptions) -> None:
         if value in kept[name]:
             continue
         own = f"; that of the tokenizer is {kept[name][0]!r}" if kept[name] else ""
-        with_special = "".join(f".with_special({role!r}, {text!r})" for role, text in (options.special or {}).items())
+        call = tokenizer.specials.call_with(options.special or {})
         raise OptionError(
             (Setting(name, value), f" has no effect: extend keeps what the tokenizer has{own}"),
-            fix=f"tok = tok{with_special} first, and leave it out" if name == "special" else "leave it out",
+            fix=f"tok = {call} first, and leave it out" if name == "special" and call else "leave it out",
             option=name,
         )
 
@@ -328,7 +328,7 @@ def _extend_text(
         return call_text("slmtok.extend", [tokenizer, corpus], keywords, options)
     texts = [each for each in corpus if isinstance(each, str)] if isinstance(corpus, (list, tuple)) else []
     if texts and all(map(SPELLING.fullmatch, texts)):
-        return "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs_meant(texts).items())
+        return tokenizer.specials.call_with(pairs_meant(texts)) or f"leave them out: {tokenizer.specials.none_reserved}"
     if texts and all(SPELLING.fullmatch(each) or _WORD.fullmatch(each) for each in texts):
         return _extend_words(tokenizer, texts, keywords)
     if are_texts(corpus) and not any(map(os.path.exists, cast("list[str]", corpus))):
@@ -354,11 +354,16 @@ _WORD = re.compile(r"[\w'-]+", re.ASCII)
 def _extend_words(tokenizer: Tokenizer, words: Sequence[str], keywords: Mapping[str, object]) -> str:
     """What adds specials, and what learns words: counts of the words alone have too few pairs to merge."""
     special = pairs_meant([each for each in words if SPELLING.fullmatch(each)])
-    added = "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in special.items())
+    call = tokenizer.specials.call_with(special)
+    added = (
+        f"{call} adds specials"
+        if call
+        else f"leave out {', '.join(special.values())}: {tokenizer.specials.none_reserved}"
+    )
     size = {"vocab_size": tokenizer.n_vocab + len(words) - len(special), **keywords}
     learned = call_text("slmtok.extend", [Expression("tok"), Expression("slmtok.count('CORPUS')")], size)
     learns = f"{learned} learns words from the text at the path CORPUS; none is added as it is"
-    return f"{added} adds specials; {learns}" if special else learns
+    return f"{added}; {learns}" if special else learns
 
 
 def check_learns(tokenizer: Tokenizer, fix: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 import slmtok
 import slmtok.compat.tiktoken as ours
 from slmtok import errors
-from slmtok.compat import as_tiktoken
+from slmtok.compat import as_hf, as_tiktoken
 from slmtok.specials import default_specials
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
@@ -201,3 +201,39 @@ def test_an_allowed_role_that_the_text_spells_otherwise_is_warned_of() -> None:
     tok = slmtok.train(slmtok.Texts(["the cat sat on the mat. " * 20]), vocab_size=280)
     with pytest.warns(UserWarning, match=r"'<\|endoftext\|>' of the text is no special token .*'eos', '<"):
         tok.encode("a<|endoftext|>", allow_special={"eos"})
+
+
+def test_a_fix_adds_a_special_only_where_an_id_is_reserved_for_it(ranks: Path) -> None:
+    """`with_special` of a vocabulary without reserved ids raised the next error."""
+    tok = slmtok.from_tiktoken(ranks, pattern="gpt2", specials={"<|endoftext|>": 300})
+    for name in ("<|im_start|>", "im_start", "user"):
+        for call in (
+            lambda name=name: tok.encode("hi", allow_special={name}),
+            lambda name=name: tok.specials[name],
+            lambda name=name: tok.encode_segments([slmtok.Special(name)]),
+        ):
+            with pytest.raises(errors.UnknownSpecial) as caught:
+                call()
+            fix = str(caught.value.fix)
+            assert "with_special" not in fix and fix.startswith(
+                "use one of the roles, or leave it out; no id is reserved"
+            )
+            assert fix.endswith("spelled '<|endoftext|>'")
+    with pytest.raises(errors.UnknownSpecial) as caught:
+        tok.encode("hi", allow_special={"<|endoftex|>"})
+    assert caught.value.fix == "use '<|endoftext|>'"
+    with pytest.raises(errors.WrongType) as wrong:
+        tok.encode_segments([{"role": "user", "content": "hi"}])
+    assert "with_special" not in str(wrong.value)
+    for access in (
+        lambda: tok.pad_token_id,
+        lambda: setattr(tok.specials, "user", "<u>"),
+        lambda: setattr(as_hf(tok), "pad_token", "[PAD]"),
+        lambda: as_hf(tok).apply_chat_template,
+    ):
+        with pytest.raises(AttributeError) as refused:
+            access()
+        assert "with_special" not in str(refused.value)
+    assert slmtok.train(slmtok.Texts(["aa " * 20]), vocab_size=272).specials.call_with({"a": "<a>", "b": "<b>"}) == (
+        "tok.with_special('a', '<a>').with_special('b', '<b>')"
+    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from printed_fixes import fix_of
+from shared_data import tiktoken_cache
 
 import slmtok as package
 
@@ -233,3 +234,15 @@ def test_specials_that_another_trainer_finds_in_text(slmtok, here: Path) -> None
     assert several.endswith(" # text that spells it stays text, also in pack; encode gives the special ids with "
                             "--allow-special sep")  # fmt: skip
     assert shlex.split(several, comments=True)[-2:] == ["--special", "sep=<sep>"]
+
+
+def test_a_special_that_no_id_is_left_for_is_left_out(slmtok, here, monkeypatch) -> None:
+    """The name of a public encoding was answered by a call in Python that raised."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tiktoken_cache()))
+    for name, fix in (
+        ("<|im_start|>", "leave --allow-special '<|im_start|>' out"),
+        ("<|endoftex|>", "--allow-special '<|endoftext|>'"),
+    ):
+        ran = slmtok("encode", "-", "-t", "tiktoken:cl100k_base", "--allow-special", name, stdin=b"hi")
+        assert ran.code == 2 and fix_of(ran, 2) == fix
+        assert "  limit: roles: eos, fim_prefix, fim_middle, fim_suffix, endofprompt" in ran.err
