@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -35,10 +35,15 @@ MAX_SHOWN = 120
 """Characters of a path that does not exist; a longer one is probably text."""
 _USUAL = (".txt", ".md", ".jsonl", ".csv", ".tsv", ".parquet", ".counts")
 """Suffixes that are suggested for a file that does not exist; `.json` is mostly a tokenizer or a result."""
+_NO_TEXTS = (".counts", ".json")
+"""Endings of files that are mostly made of texts, and beside these."""
 _MAX_LISTED = 1000
 """Files below a folder without files that are looked at for their suffixes."""
 _TEXT_FIX = "for text itself name - and pipe it in; in Python slmtok.Texts(texts)"
 _TEXTS_FIX = "to train on texts instead of files: slmtok.Texts(texts)"
+_OTHER_ENDING = "name files that are there, by their own ending"
+_MAX_KINDS = 4
+"""Endings of files that an error lists."""
 _CHECK_FIX = "check the name; paths are relative to the working folder"
 
 
@@ -186,8 +191,6 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
     if folders != [folder]:
         place, has = f"the folders that {str(folder)!r} matches", "have"
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
-    from difflib import get_close_matches
-
     if not folders:
         fix = (not magic and similar_file(path, is_other)) or fix
         if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).suffix:
@@ -201,25 +204,47 @@ def _missing(path: str, named: Container[str]) -> MissingInput:
         folder, endings = folder / "**", below
     if not endings:
         return MissingInput(fact, where=f"{place} {has} no files", fix=fix, path=path)
-    # Of what a corpus may be made of, those of the name that was meant come first, then the most frequent.
     wanted = Path(path).suffix
-    readable = {*_USUAL, wanted.lower()}
-    near = [ending for ending in endings if ending.lower() == wanted.lower()] or get_close_matches(wanted, endings, n=1)
-    kept = [(ending, number) for ending, number in endings.items() if readable & {*Path("x" + ending.lower()).suffixes}]
-    best = min(
-        kept, key=lambda item: (not item[0].endswith(wanted), item[0] not in near, -item[1], item[0]), default=None
-    )
+    best, is_sure = _nearest_ending(wanted, endings)
+    if magic and not is_sure:
+        where = f"{place} {has} {_kinds(endings)}"
+        has_texts = bool(wanted) and endings.keys() != {".counts"}
+        return MissingInput(fact, where=where, fix=_OTHER_ENDING if has_texts else fix, path=path)
     if best is None or (not magic and not wanted):
         return MissingInput(fact, where=place, fix=fix, path=path)
-    ending, number = best
-    files = "1 file" if number == 1 else f"{number} files"
-    # Counts are no text, and a glob without a suffix says nothing about one.
-    is_meant = bool(wanted) and (ending.endswith(wanted) or ending in near or not ending.endswith(".counts"))
     # The name before the ending is kept where files have it.
-    meant = path.removesuffix(wanted) + ending if wanted and Path(path).stem != "*" else ""
-    named = [meant] if meant and _glob(meant) else [f"{folder}/*{ending}"] if is_meant else []
-    fix = repr(named[0]) if magic and named else fix
-    return MissingInput(fact, where=f"{place} {has} {files} ending {ending}", fix=fix, path=path)
+    meant = path.removesuffix(wanted) + best if Path(path).stem != "*" else ""
+    named = meant if meant and _glob(meant) else f"{folder}/*{best}"
+    fix = repr(named) if magic else fix
+    return MissingInput(fact, where=f"{place} {has} {_kinds({best: endings[best]})}", fix=fix, path=path)
+
+
+def _nearest_ending(wanted: str, endings: Mapping[str, int]) -> tuple[str | None, bool]:
+    """The ending of files of a corpus that is nearest to the one of a path, and whether it alone can be meant."""
+    from difflib import get_close_matches
+
+    near = [ending for ending in endings if ending.lower() == wanted.lower()] or get_close_matches(wanted, endings, n=1)
+    readable = {*_USUAL, wanted.lower()}
+    kept = [ending for ending in endings if readable & {*Path("x" + ending.lower()).suffixes}]
+    # Those of the name that was meant come first, then the most frequent.
+    best = min(kept, key=lambda each: (not each.endswith(wanted), each not in near, -endings[each], each), default=None)
+    if best is None or not wanted:
+        # A glob without a suffix says nothing about one.
+        return best, False
+    n_texts = sum(number for ending, number in endings.items() if not ending.endswith(_NO_TEXTS))
+    is_most = 2 * endings[best] > n_texts and not best.endswith(_NO_TEXTS)
+    return best, best.endswith(wanted) or best in near or is_most
+
+
+def _kinds(endings: Mapping[str, int]) -> str:
+    """The endings of files with their numbers, the most frequent first."""
+    counted = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
+    kinds = [
+        f"{number:,} file{'s' * (number != 1)} {f'ending {ending}' if ending else 'without an ending'}"
+        for ending, number in counted[:_MAX_KINDS]
+    ]
+    others = sum(number for _, number in counted[_MAX_KINDS:])
+    return ", ".join([*kinds, *[f"{others:,} others"] * (others > 0)])
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -16,12 +16,13 @@ from slmtok.checks import PRESENT_TEXTS, are_ids, is_missing, refuse_table, text
 from slmtok.corpus import Skipped
 from slmtok.corpus.contents import begins_with_record
 from slmtok.corpus.formats import FORMATS
+from slmtok.corpus.paths import MAX_SHOWN
 from slmtok.corpus.selection import Selection
 from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
-from slmtok.path_arguments import MAX_NAMES, free_name, is_file_name
+from slmtok.path_arguments import MAX_NAMES, free_name, glob_matches, is_file_name
 from slmtok.record_texts import is_counted, texts_in, texts_of_rows
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ class Texts:
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             names_file = isinstance(texts, str) and os.path.isfile(texts)  # noqa: PTH113  (false for any text)
             many = f"slmtok.Texts({texts_of_one(texts)})"
-            fix = f"{texts!r} without Texts: it is the name of a file" if names_file else many
+            is_glob = isinstance(texts, str) and len(texts) <= MAX_SHOWN and bool(glob_matches(texts))
+            what = "the name of a file" if names_file else "a glob of files"
+            fix = f"{texts!r} without Texts: it is {what}" if names_file or is_glob else many
             raise WrongType("Texts takes many texts, this is one", fix=fix)
         refuse_table(texts)
         if error := _function_error("Texts takes many texts", texts):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import zstandard
 
+import slmtok
 from slmtok import corpus as slmtok_corpus
 from slmtok import errors
 from slmtok.corpus import FORMATS, Skipped, documents, expand, find, format_of
@@ -160,6 +161,25 @@ def test_expand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert expand("odd[1].txt") == ["odd[1].txt"]
     assert expand(["b/2.txt", Path("a.txt"), "b/2.txt"]) == ["b/2.txt", "a.txt", "b/2.txt"]
     assert expand("-") == ["-"]
+
+
+def test_a_glob_of_another_kind_of_file_lists_the_kinds_that_are_there(tmp_path, monkeypatch) -> None:
+    """One README among sources was taken for the files that were meant."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    for name in [*(f"{index}.py" for index in range(6)), "README.md"]:
+        (tmp_path / "src" / name).write_text("text " * 9)
+    kinds = "6 files ending .py, 1 file ending .md"
+    for glob, where in (("src/*.rs", f"the folder src/ has {kinds}"), ("*.rs", f"its folders have {kinds}")):
+        with pytest.raises(errors.MissingInput) as caught:
+            expand(glob)
+        assert (caught.value.where, caught.value.fix) == (where, "name files that are there, by their own ending")
+    with pytest.raises(errors.MissingInput) as caught:
+        expand("src/*.mdx")
+    assert caught.value.fix == "'src/*.md'"
+    with pytest.raises(errors.WrongType) as wrong:
+        slmtok.Texts("src/*.py")
+    assert wrong.value.fix == "'src/*.py' without Texts: it is a glob of files"
 
 
 def test_no_match_lists_what_the_folder_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
