@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -29,7 +30,7 @@ from slmtok.files import mention_texts
 from slmtok.foreign_options import OUTPUTS
 from slmtok.indexing import explains_indexing
 from slmtok.options import PackOptions, build_options, documents_options
-from slmtok.path_arguments import folder_meant, free_name
+from slmtok.path_arguments import folder_meant, free_name, glob_matches, is_glob
 from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, PLAN, TOKENIZER, VOCAB, read_manifest, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validation
@@ -87,6 +88,7 @@ def pack(
     occurs nowhere, of bytes that are not UTF-8, of records left out and of `domains` without a file.
     """
     given, options = options, _checked_options(corpus, tokenizer, out, options, keywords, force=force)
+    _refuse_exchanged(corpus, out, given, keywords | ({"force": True} if force else {}))
     out, layout = Path(check_path(out)), LAYOUTS[options.output_format]
     check_output_name(os.fspath(out))
     _check_folder_name(os.fspath(out))
@@ -174,6 +176,25 @@ def _checked_options(
             changed = {**written, "out": out, "val": f"files:{path}"}
             error.fix = pack_meant([files, tokenizer], changed, options) or error.parts["fix"]
         raise
+
+
+def _refuse_exchanged(corpus: object, out: object, options: PackOptions | None, keywords: dict[str, Any]) -> None:
+    """Raises `WrongType` for a corpus that does not exist and an output that is a text: each has the other's place."""
+    if not (isinstance(corpus, (str, os.PathLike)) and isinstance(out, (str, os.PathLike))):
+        return
+    text, folder_name = os.fspath(out), os.fspath(corpus)
+    is_text = os.path.isfile(text) or bool(glob_matches(text))  # noqa: PTH113  (false for any text)
+    is_new = not (os.path.lexists(folder_name) or is_glob(folder_name) or _NO_FOLDER.match(folder_name))
+    if is_text and is_new and not folder_meant(folder_name):
+        raise WrongType(
+            f"corpus and out are exchanged: {folder_name!r} does not exist, and {text!r} is a text",
+            limit="slmtok.pack(corpus, tokenizer, out)",
+            fix=call_text("slmtok.pack", [text, Expression("tok"), folder_name], keywords, options),
+        )
+
+
+_NO_FOLDER = re.compile(r"-?$|hf:|\w+://|.*\s")
+"""A corpus that is no path of a folder: stdin, a data set, an address or a text."""
 
 
 def _holds_ids(corpus: object) -> bool:

@@ -401,3 +401,17 @@ def test_a_slice_of_more_ids_is_learned(tok: slmtok.Tokenizer, scheme: str) -> N
     with pytest.raises(SlmtokError) as caught:
         slmtok.slice(slmtok.train("a.txt", scheme="byte"), 277)
     assert caught.value.fix == "n_vocab=272, or less"
+
+
+def test_a_corpus_and_an_output_that_are_exchanged(tok: slmtok.Tokenizer, tmp_path, monkeypatch) -> None:
+    """The missing corpus was told to be checked, and the text stood in the place of the output."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs.jsonl").write_text('{"text": "the cat sat on the mat"}\n' * 20)
+    fix, packed = pasted(lambda: slmtok.pack("p43", tok, "docs.jsonl", val="none"), WrongType, tok=tok)
+    assert fix == "slmtok.pack('docs.jsonl', tok, 'p43', val='none')" and packed.out == Path("p43")
+    with pytest.raises(WrongType, match="exchanged"):
+        slmtok.pack("p44", tok, "*.jsonl")
+    for corpus in ("hf:a/b", "no*.txt", "notes.txt", "a text of words"):
+        with pytest.raises(SlmtokError) as caught:
+            slmtok.pack(corpus, tok, "docs.jsonl")
+        assert "exchanged" not in str(caught.value)
