@@ -66,6 +66,28 @@ def check_named(options: TrainOptions, sources: Sequence[str] = ()) -> None:
         if _NO_GLOB not in meant.values():
             error.fix = (Setting("domains", meant), " beside the others")
         raise error
+    if sources and options.mix:
+        _refuse_empty(options, sources)
+
+
+def _refuse_empty(options: TrainOptions, sources: Sequence[str]) -> None:
+    """Raises `OptionError` for a weight of the files of no domain where there are none; a note names other domains."""
+    from slmtok.corpus.paths import domain_of
+    from slmtok.options import OTHER_DOMAIN
+
+    value, known = (options.mix or {}).get(OTHER_DOMAIN), options.domain_names
+    # Weight 0 leaves a domain out.
+    if value is None or not parse_weight(OTHER_DOMAIN, value):
+        return
+    filled = {known[each] for each in {domain_of(options, source) for source in sources}}
+    if OTHER_DOMAIN not in filled:
+        given = Setting("mix", {OTHER_DOMAIN: value})
+        raise OptionError(
+            (given, f" has no effect: each file of the corpus is of a domain other than {OTHER_DOMAIN!r}"),
+            limit=f"domains with files: {', '.join(each for each in known if each in filled)}",
+            fix=("leave ", given, " out"),
+            option="mix",
+        )
 
 
 def _unknown_domain(mix: Mapping[str, Any], name: str, known: Iterable[str]) -> UnknownName:

@@ -112,3 +112,17 @@ def test_what_cannot_be_weighed(mixed, counts, tmp_path):
         mixed.mixed({"code": 2}).save(tmp_path / "x.counts")
     with pytest.raises(OptionError, match="come from no file"):
         slmtok.count(slmtok.Texts(["a"]), domains={"code": "*.py"})
+
+
+def test_a_weight_of_other_files_is_refused_where_there_are_none(tmp_path, monkeypatch) -> None:
+    """The weight changed nothing, and no word was said of `other`."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("en", "fr"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text("the cat sat on the mat " * 20)
+    both = {"en": "en/**", "fr": "fr/**"}
+    options = {"vocab_size": 280, "domains": both, "allow_smaller": True}
+    with pytest.raises(OptionError, match="has no effect: each file of the corpus is of a domain other than") as caught:
+        slmtok.train(["en", "fr"], mix={"other": 3}, **options)
+    assert (caught.value.limit, caught.value.fix) == ("domains with files: en, fr", "leave mix={'other': 3} out")
+    slmtok.train(["en", "fr"], mix={"other": 0, "en": 2}, **options)
