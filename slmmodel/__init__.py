@@ -67,11 +67,11 @@ def __getattr__(name: str) -> object:
         is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
         # `from slmmodel import run_entries` asks for the name before it imports the module.
         is_module = is_import and find_spec(f"slmmodel.{name}") is not None
-        from slmmodel.errors import with_import
+        from slmmodel.errors import with_import_explained
 
         if not is_module and (fix := meant_in_package(name)):
             # Of an `AttributeError`, `from slmmodel import ...` would show no message.
-            fact = f"slmmodel has no {name!r}\n  fix:   {with_import(fix)}"
+            fact = f"slmmodel has no {name!r}\n  fix:   {with_import_explained(fix)}"
             raise (ImportError if is_import else AttributeError)(fact)
         hint = "" if name.startswith("_") else "; slmmodel.load(path) opens a run, slmmodel.train(data) makes one"
         raise AttributeError(f"module 'slmmodel' has no attribute {name!r}{hint}")

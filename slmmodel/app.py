@@ -42,7 +42,15 @@ from slmmodel.decoding_options import (
     refuse_stream,
     repeats_options,
 )
-from slmmodel.errors import MAX_SHOWN, InvalidInput, MissingInput, OptionError, WrongType, with_import
+from slmmodel.errors import (
+    MAX_SHOWN,
+    InvalidInput,
+    MissingInput,
+    OptionError,
+    WrongType,
+    with_import,
+    with_import_explained,
+)
 from slmmodel.foreign_names import READ_OPTIONS
 from slmmodel.indexing import explains_indexing
 from slmmodel.notebook import html_table
@@ -671,4 +679,6 @@ def __getattr__(name: str) -> NoReturn:
     # Of an `AttributeError`, `from slmmodel.app import ...` would show no message.
     caller = sys._getframe(1)
     is_import = caller.f_code.co_code[caller.f_lasti] == opmap["IMPORT_FROM"]
-    raise (ImportError if is_import else AttributeError)(f"{__name__} has no {name!r}\n  fix:   {with_import(fix)}")
+    raise (ImportError if is_import else AttributeError)(
+        f"{__name__} has no {name!r}\n  fix:   {with_import_explained(fix)}"
+    )

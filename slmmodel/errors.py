@@ -125,6 +125,13 @@ def with_import(fix: str) -> str:
     return f"{fix[:begin]}import {', '.join(missing)}; {fix[begin:]}"
 
 
+def with_import_explained(fix: str) -> str:
+    """As `with_import`, with the placeholders of the fix, for an error that is none of ours."""
+    from slmmodel.placeholders import explain_placeholders
+
+    return explain_placeholders(with_import(fix), "", ())
+
+
 def add_import(error: Exception) -> None:
     """Puts the import into the fix of an error of slmtok, whose own callers have it; `SlmmodelError` adds its own."""
     fix = getattr(error, "fix", None)

@@ -186,7 +186,7 @@ OPENED = "slmmodel.load('run'), or slmmodel.app.load('run') for text"
 _BUILT = "from slmmodel.models import build; build(config) makes a model; slmmodel.load('run').model is a trained one"
 _OPTIMIZER = "slmmodel.train('DATA', settings={'optim.name': 'muon'})"
 _TRAIN = (
-    "slmmodel.train('DATA', budget='epochs=N', output='NEW'), of packed data, N times; "
+    "slmmodel.train('DATA', budget='epochs=N', output='NEW'), of packed data, N times, into the new folder NEW; "
     "slmmodel.app.train('CORPUS', tokenizer='TOK') takes text"
 )
 CALLS_ELSEWHERE = {

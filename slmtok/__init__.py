@@ -94,6 +94,8 @@ def __getattr__(name: str) -> object:
         if not name.startswith("_") and (fix := import_module("slmtok.compat").meant_in_package(name)):
             # Of an `AttributeError`, `from slmtok import ...` would show no message.
             is_import = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"
+            fix = import_module("slmtok.given_values").explained(fix)
+            fix = import_module("slmtok.placeholders").explain_placeholders(fix, "", ())
             raise (ImportError if is_import else AttributeError)(f"slmtok has no {name!r}\n  fix:   {fix}")
         hint = "; slmtok.load(path) gives a Tokenizer, slmtok.compat has the names of other libraries"
         raise AttributeError(

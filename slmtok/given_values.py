@@ -7,7 +7,8 @@ import re
 from itertools import product
 
 _STANDING = (
-    *("a", "arr", "b", "batch", "corpus", "d", "df", "docs", "ds", "encoded", "ids", "paths", "pieces", "ragged"),
+    *("a", "arr", "b", "batch", "corpus", "d", "data", "df", "docs", "ds", "encoded", "ids", "out", "path", "paths"),
+    *("pieces", "ragged"),
     *("record", "row", "rows", "text", "texts", "xs"),
 )
 """Variables with which errors write calls."""
@@ -20,7 +21,7 @@ def explained(fix: str) -> str:
     ends = [len(fix), *(found.start() for found in reversed([*_END_OF_CALL.finditer(fix)]))]
     for start, end in product(starts, ends):
         if (tree := _call(fix[start:end])) is not None:
-            names = _free_names(tree)
+            names = [name for name in _free_names(tree) if not re.search(rf"\b{name}\b[^;]* stands? for ", fix)]
             are = "stands for your own value" if len(names) == 1 else "stand for your own values"
             mark = "  # " if end == len(fix) and "  # " not in fix else "; "
             return f"{fix}{mark}{', '.join(names)} {are}" if names else fix

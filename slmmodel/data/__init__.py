@@ -18,7 +18,7 @@ from slmmodel.data.opening import RunData, open_data, open_source
 from slmmodel.data.packing import Packing, PackingStats, Span
 from slmmodel.data.source import ArraySource
 from slmmodel.data.strategies import make_packing
-from slmmodel.errors import with_import
+from slmmodel.errors import with_import_explained
 
 if TYPE_CHECKING:
     from slmmodel.data.dataset import ShardDataset, ShardLoader
@@ -64,4 +64,6 @@ def _missing(name: str) -> AttributeError | ImportError:
         return AttributeError(f"module 'slmmodel.data' has no attribute {name!r}")
     # Of an `AttributeError`, `from slmmodel.data import ...` would show no message.
     is_import = sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap"
-    return (ImportError if is_import else AttributeError)(f"slmmodel.data has no {name!r}\n  fix:   {with_import(fix)}")
+    return (ImportError if is_import else AttributeError)(
+        f"slmmodel.data has no {name!r}\n  fix:   {with_import_explained(fix)}"
+    )

@@ -25,7 +25,7 @@ import slmtok
 from slmmodel import VocabMeta, app
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import ArraySource, Cursor, Loader, ShardDataset, ShardLoader, open_data, open_source
-from slmmodel.errors import with_import
+from slmmodel.errors import with_import, with_import_explained
 from slmmodel.foreign_names import CALLS_ELSEWHERE
 from slmmodel.generation import Sample
 
@@ -123,17 +123,22 @@ def test_runs_are_compared_by_their_losses(load: Any, made: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "fix"),
     [
-        ("compare", "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes"),
+        (
+            "compare",
+            "slm compare a.losses b.losses in a shell, of losses that slm eval RUN --losses FILE writes"
+            "  # RUN: your own run of slm train",
+        ),
         ("generate", "import slmmodel; slmmodel.load('run').generate(ids), or slmmodel.app.load('run') for text"),
         ("ShardDataset", "from slmmodel.data import ShardDataset"),
         ("make_packing", "from slmmodel.data import make_packing"),
         ("ModelConfig", "from slmmodel.models import ModelConfig"),
         (
             "Trainer",
-            "import slmmodel; slmmodel.train('DATA', budget='epochs=N', output='NEW'), of packed data, N times; "
-            "slmmodel.app.train('CORPUS', tokenizer='TOK') takes text",
+            "import slmmodel; slmmodel.train('DATA', budget='epochs=N', output='NEW'), of packed data, N times, "
+            "into the new folder NEW; slmmodel.app.train('CORPUS', tokenizer='TOK') takes text"
+            "  # DATA: your own packed data; CORPUS: your own text, a file or folder; TOK: your own tokenizer file",
         ),
-        ("status", "slm status RUN in a shell"),
+        ("status", "slm status RUN in a shell  # RUN: your own run of slm train"),
     ],
 )
 def test_of_the_package(name: str, fix: str) -> None:
@@ -149,16 +154,17 @@ def test_names_of_commands_and_other_libraries(made: Path) -> None:
 
     for name in CALLS_ELSEWHERE:
         fix = with_import(str(slmmodel.meant_in_package(name)))
+        explained = with_import_explained(str(slmmodel.meant_in_package(name)))
         # A module of this name may have been imported.
-        assert hasattr(slmmodel, name) or said(slmmodel, name) == f"slmmodel has no {name!r}\n  fix:   {fix}"
-        assert said(app, name) == f"slmmodel.app has no {name!r}\n  fix:   {fix}"
+        assert hasattr(slmmodel, name) or said(slmmodel, name) == f"slmmodel has no {name!r}\n  fix:   {explained}"
+        assert said(app, name) == f"slmmodel.app has no {name!r}\n  fix:   {explained}"
         if fix.endswith("in a shell") or " in a shell, " in fix:
             command = fix.split()[1]
             assert main([command, "--help"]) == 0, command
             continue
         for code in re.split("; |, or |, of | for text", fix):
             # Other fixes are prose, or would train.
-            if not re.search(r"\.train\(|makes a|is a trained|batches of|N times$|takes text|^$", code):
+            if not re.search(r"\.train\(|makes a|is a trained|batches of|N times, |takes text|^$", code):
                 exec(code, {"slmmodel": slmmodel, "ids": [1, 2]})
     assert said(app, "Run") == "slmmodel.app has no 'Run'\n  fix:   from slmmodel import Run"
     assert said(app, "colour") == "module 'slmmodel.app' has no attribute 'colour'"

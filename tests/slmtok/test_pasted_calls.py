@@ -422,7 +422,7 @@ def test_a_document_that_is_no_number(data: Shards, tok: slmtok.Tokenizer) -> No
     for wrong in (slice(0, 2), slice(None), [0, 1], (0, 1), np.array([0, 1])):
         assert pasted(lambda wrong=wrong: document(wrong), WrongType, **names)[1][1].tolist() == second
     for wrong in (None, 0.5, "first"):
-        with pytest.raises(WrongType, match=r"fix:   data.document\(i, 'train'\), for an integer i$"):
+        with pytest.raises(WrongType, match=r"fix:   data.document\(i, 'train'\), for an integer i; data stands for "):
             document(wrong)
     fix, ids = pasted(lambda: document("train", 1), WrongType, **names)
     assert fix == "data.document(1, 'train')" and ids.tolist() == second

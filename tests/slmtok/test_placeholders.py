@@ -8,6 +8,7 @@ import slmtok
 from slmtok.cli import main
 from slmtok.errors import MissingInput, SlmtokError
 from slmtok.placeholders import MEANINGS
+from slmtok.shards import open_shards
 
 CORPUS, TOK = (f"{each}: {MEANINGS[each]}" for each in ("CORPUS", "TOK"))
 
@@ -53,3 +54,24 @@ def test_a_missing_placeholder_says_what_it_stands_for(tmp_path, monkeypatch, ca
     (tmp_path / f"{word}S").write_text("a")
     with pytest.raises(MissingInput, match=f"check the name: there is '{word}S'"):
         slmtok.train(word, vocab_size=300)
+
+
+def test_variables_of_packed_data_and_names_of_packages_are_explained(tmp_path, monkeypatch):
+    """`data` was no name of the caller's, and a name that a package lacks left its placeholder unexplained."""
+    monkeypatch.chdir(tmp_path)
+    tok = slmtok.train(slmtok.Texts(["the cat sat on the mat. "] * 20), vocab_size=280)
+    (tmp_path / "a.txt").write_text("the cat")
+    shards = open_shards(slmtok.pack("a.txt", tok, "packed", val="none").out)
+    for index in ("train", 0):
+        with pytest.raises(SlmtokError, match="data stands for your own value"):
+            shards[index]
+    with pytest.raises(AttributeError, match=r"  # DATA: your own packed data$"):
+        slmtok.open_shards  # noqa: B018
+    with pytest.raises(AttributeError, match="path stands for your own value"):
+        slmtok.save  # noqa: B018
+    with pytest.raises(AttributeError) as caught:
+        slmtok.train_from_iterator  # noqa: B018
+    assert str(caught.value).endswith("  # texts and 8192 stand for your own values")
+    slmmodel = pytest.importorskip("slmmodel")
+    with pytest.raises(AttributeError, match=r"into the new folder NEW;.*DATA: your own packed data"):
+        slmmodel.Trainer  # noqa: B018

@@ -98,16 +98,24 @@ def test_an_iterator_that_was_read_is_made_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "fix"),
     [
-        ("save", "tok.save(path)  # tok is a Tokenizer; slmtok.load('TOK') opens one"),
-        ("n_vocab", "tok.n_vocab  # tok is a Tokenizer; slmtok.load('TOK') opens one"),
+        (
+            "save",
+            "tok.save(path)  # tok is a Tokenizer; slmtok.load('TOK') opens one; path stands for your own value"
+            "; TOK: your own tokenizer file",
+        ),
+        ("n_vocab", "tok.n_vocab  # tok is a Tokenizer; slmtok.load('TOK') opens one; TOK: your own tokenizer file"),
         ("get_encoding", "from slmtok.compat.tiktoken import get_encoding"),
         ("encoding_for_model", "from slmtok.compat.tiktoken import encoding_for_model"),
         ("SentencePieceProcessor", "from slmtok.compat.sentencepiece import SentencePieceProcessor"),
-        ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('TOK')), which has the names of transformers"),
+        (
+            "AutoTokenizer",
+            "slmtok.compat.as_hf(slmtok.load('TOK')), which has the names of transformers"
+            "  # TOK: your own tokenizer file",
+        ),
         (
             "export",
             "from slmtok.formats.export import export; export(tok, 'hf', 'exported')"
-            "  # tok is a Tokenizer; slmtok.load('TOK') opens one",
+            "  # tok is a Tokenizer; slmtok.load('TOK') opens one; TOK: your own tokenizer file",
         ),
     ],
 )
