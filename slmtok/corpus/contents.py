@@ -299,13 +299,18 @@ def _check_compressed(path: str) -> None:
         return
     if content is None and not is_utf_8(head):
         return
+    inner = content_of(_decompressed_head(content.name, head=head)) if content else None
+    packed = next((each for each in (content, inner) if each and each.packed), None)
     bare = path.removesuffix(suffix)
+    if content and isinstance(content.read_by, Setting):
+        bare = f"{bare.removesuffix('.parquet')}.parquet"
+    fix: str | Setting = f"mv {shlex.quote(path)} {shlex.quote(free_name(bare))}"
+    if content and (packed or not isinstance(content.read_by, Setting)):
+        fix = unpacked([path], packed.name) if packed else _remedy(path, content.read_by or NAME_THE_TEXT)
     raise Unreadable(
         f"{path!r} is {content.name if content else 'text'}, and its name ends in {suffix}, which is compressed data",
         where=path,
-        fix=(_remedy(path, content.read_by),)
-        if content and isinstance(content.read_by, str)
-        else f"mv {shlex.quote(path)} {shlex.quote(free_name(bare))}",
+        fix=(fix,),
         path=path,
     )
 
@@ -715,8 +720,8 @@ def _not_text(found: dict[str, Content], paths: Sequence[str], options: ReadOpti
     )
 
 
-def _decompressed_head(kind: str, path: str = STDIN) -> bytes:
-    """The first bytes of such data, decompressed; b"" of a kind that no library of Python reads."""
+def _decompressed_head(kind: str, path: str = STDIN, head: bytes = b"") -> bytes:
+    """The first bytes of such data, or its `head`, decompressed; b"" of a kind that no library of Python reads."""
     import bz2
     import lzma
     import zlib
@@ -727,7 +732,11 @@ def _decompressed_head(kind: str, path: str = STDIN) -> bytes:
         "bzip2 data": bz2.BZ2Decompressor,
     }
     with suppress(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
-        return bytes(kinds[kind]().decompress(open_head(path, _BEGINNING_BYTES), HEAD_BYTES)) if kind in kinds else b""
+        return (
+            bytes(kinds[kind]().decompress(head or open_head(path, _BEGINNING_BYTES), HEAD_BYTES))
+            if kind in kinds
+            else b""
+        )
     return b""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from slmtok.corpus.streams import compression
 from slmtok.corpus.tables import key_of
 from slmtok.corpus.template import template_of
 from slmtok.errors import Setting
+from slmtok.file_content import HEAD_BYTES, content_of, suffixed
 from slmtok.files import free_name
 from slmtok.options import ReadOptions
 
@@ -67,7 +69,7 @@ def key_of_table(path: str, options: ReadOptions) -> tuple[str | Setting, ...]:
 
 def _step(path: str, kind: str) -> tuple[str, str] | None:
     """The command that unpacks a file, and the name that it writes, as a word of a shell."""
-    outer = compression(path)
+    outer = _compression_of_bytes(path)
     if outer != "plain" and kind != "a tar archive" and Path(path).is_file():
         return _decompression(path)
     command = _ARCHIVES.get(kind) or _COMPRESSED.get(kind)
@@ -79,6 +81,18 @@ def _step(path: str, kind: str) -> tuple[str, str] | None:
         bare = bare.removesuffix(".tar")
     target = shlex.quote(free_name(bare))
     return command.format(path=shlex.quote(path), target=target), target
+
+
+def _compression_of_bytes(path: str) -> str:
+    """The compression that the name of a file says; "plain" where its bytes are no such data."""
+    outer = compression(path)
+    if outer == "plain" or not Path(path).is_file():
+        return outer
+    with suppress(OSError), Path(path).open("rb") as file:
+        content = content_of(file.read(HEAD_BYTES))
+        if content is None or content.read_by != suffixed(f".{outer}"):
+            return "plain"
+    return outer
 
 
 def _then_name(steps: Sequence[tuple[str, str]]) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -77,3 +80,30 @@ def test_a_sentencepiece_model_is_no_corpus(slmtok) -> None:
     assert ran.code == 2 and "error: 'm.model' is a SentencePiece model, not text" in ran.err
     assert fix_of(ran) == "name the text that it was trained on"
     assert fix_of(slmtok("train", "a.txt", "m.model", "--vocab", "290", "-o", "new.json")) == "--exclude '*.model'"
+
+
+def test_an_archive_under_a_name_of_compressed_data_is_unpacked(slmtok) -> None:
+    """Another name led to the next error: a zip archive that is named .txt is no text."""
+    import pyarrow
+    import pyarrow.parquet
+
+    text = "the cat sat on the mat " * 40
+    with zipfile.ZipFile("zip.txt.gz", "w") as archive:
+        archive.writestr("a.txt", text)
+    Path("a.txt").write_text(text)
+    with tarfile.open("tar.txt.zst", "w:gz") as tar:
+        tar.add("a.txt")
+    pyarrow.parquet.write_table(pyarrow.table({"text": [text]}), "q.gz")
+    for name, what, fix in (
+        ("zip.txt.gz", "a zip archive", "python -m zipfile -e zip.txt.gz zip.txt # and name zip.txt"),
+        ("tar.txt.zst", "gzip data", "python -m tarfile -e tar.txt.zst tar.txt # and name tar.txt"),
+        ("q.gz", "parquet", "mv q.gz q.parquet"),
+    ):
+        ran = slmtok("count", name, "-o", "x.counts")
+        assert f"{name!r} is {what}, and its name ends in " in ran.err and fix_of(ran) == fix
+        subprocess.run(
+            [sys.executable, *shlex.split(fix, comments=True)[1:]] if "-m" in fix else shlex.split(fix), check=True
+        )
+        assert slmtok("count", fix.split()[-1], "-o", f"{name}.counts").code == 0
+    Path("png.txt.gz").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(600))
+    assert fix_of(slmtok("count", "png.txt.gz", "-o", "x.counts")) == "name the text"
