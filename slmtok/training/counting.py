@@ -23,6 +23,7 @@ from slmtok.files import mention_texts
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.patterns import parse_pattern
 from slmtok.schemes import SCHEMES, pattern_of_scheme
+from slmtok.specials import FIRST_LEARNED
 from slmtok.training.counts import DomainCounts, PretokenCounts
 from slmtok.training.counts_format import Totals
 from slmtok.training.ingest import CorpusLike, CorpusStats, Observers, ingest
@@ -58,8 +59,9 @@ def count_corpus(
         else:
             native = _count(corpus, pattern, options, budget, progress, stats)
     except MissingInput as error:
-        single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
-        mention_texts(error, corpus, "slmtok.Texts([texts]), if they are texts; else check the names", single_fix)
+        few = _too_few(corpus, options)
+        single_fix = f"slmtok.Texts([text]){few}, if it is a text; else check the name"
+        mention_texts(error, corpus, f"slmtok.Texts([texts]){few}, if they are texts; else check the names", single_fix)
         raise
     except MalformedRecord as error:
         explain_keys(error, corpus, options)
@@ -130,6 +132,17 @@ def _count(
         read = replace(read, max_chars=None, max_bytes=None)
     ingest(counter, corpus, read, progress, stats)
     return counter.finish()
+
+
+def _too_few(corpus: object, options: CountOptions) -> str:
+    """Of texts that were given as paths: what a training needs besides, where they support fewer ids than asked for."""
+    size, min_count = getattr(options, "n_vocab", 0), getattr(options, "min_count", 1)
+    texts = [corpus] if isinstance(corpus, str) else corpus if isinstance(corpus, (list, tuple)) else []
+    n_bytes = sum(len(each.encode("utf-8", "replace")) for each in texts if isinstance(each, str))
+    # Each learned token occurs `min_count` times, and each time it takes a byte at least.
+    if getattr(options, "allow_smaller", True) or size <= FIRST_LEARNED + n_bytes // max(1, min_count):
+        return ""
+    return f" with allow_smaller=True, as {n_bytes:,} bytes of text are too few for vocab_size={size}"
 
 
 def _count_domains(

@@ -415,3 +415,21 @@ def test_a_corpus_and_an_output_that_are_exchanged(tok: slmtok.Tokenizer, tmp_pa
         with pytest.raises(SlmtokError) as caught:
             slmtok.pack(corpus, tok, "docs.jsonl")
         assert "exchanged" not in str(caught.value)
+
+
+def test_texts_in_the_place_of_paths_that_are_too_few_to_learn_from(tmp_path, monkeypatch) -> None:
+    """The fix for a list of texts met CorpusTooSmall."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingInput) as caught:
+        slmtok.train(["hi there", "b"], vocab_size=8000)
+    texts, _, more = str(caught.value.fix).partition(" with allow_smaller=True, ")
+    assert more == "as 9 bytes of text are too few for vocab_size=8000, if they are texts; else check the names"
+    assert slmtok.train(eval(texts), vocab_size=8000, allow_smaller=True).n_vocab == 272
+    for call in (
+        lambda: slmtok.train(["hi there", "b"], vocab_size=8000, allow_smaller=True),
+        lambda: slmtok.train(["hi there", "b"], vocab_size=272),
+        lambda: slmtok.count(["hi there", "b"]),
+    ):
+        with pytest.raises(MissingInput) as caught:
+            call()
+        assert str(caught.value.fix).startswith("slmtok.Texts(['hi there', 'b']), if they are texts")
