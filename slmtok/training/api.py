@@ -35,7 +35,7 @@ from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
 from slmtok.training.notes import warn_of_corpus
 from slmtok.training.report import TrainReport, make_report
-from slmtok.training.texts import Texts, check_source
+from slmtok.training.texts import Texts, check_source, explains_iterators
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -174,16 +174,26 @@ def train_sizes(
     else:
         for each in listed:
             validate_options(each)
-        corpus = check_source(corpus, options, "slmtok.train")
-        check_given_key(corpus, options, keywords)
-        if options.is_weighted:
-            from slmtok.training.mixing import check_named
-
-            files: Any = corpus if isinstance(corpus, (str, os.PathLike, list, tuple)) else None
-            check_named(options, () if files is None else find(files, options))
-        counts = count_corpus(corpus, options, progress)
-        warn_of_corpus(counts)
+        with explains_iterators(corpus):
+            counts = _counted(corpus, options, keywords, progress)
+            return train_counts(counts, listed, progress)
     return train_counts(counts, listed, progress)
+
+
+def _counted(
+    corpus: CorpusLike, options: TrainOptions, keywords: Mapping[str, object], progress: Progress | None
+) -> PretokenCounts:
+    """The counts of the corpus of a training, with the warnings about it."""
+    corpus = check_source(corpus, options, "slmtok.train")
+    check_given_key(corpus, options, keywords)
+    if options.is_weighted:
+        from slmtok.training.mixing import check_named
+
+        files: Any = corpus if isinstance(corpus, (str, os.PathLike, list, tuple)) else None
+        check_named(options, () if files is None else find(files, options))
+    counts = count_corpus(corpus, options, progress)
+    warn_of_corpus(counts)
+    return counts
 
 
 def _saving_counts(corpus: object, keywords: Mapping[str, object]) -> UnknownOption:
@@ -271,9 +281,10 @@ def count(
     options = build_options(CountOptions, options, keywords)
     _check_observers(doc_digests, profile)
     source = corpus.texts if isinstance(corpus, Texts) else corpus
-    corpus = check_source(corpus, options, "slmtok.count")
-    check_given_key(corpus, options, keywords)
-    counts = count_corpus(corpus, options, progress, Observers(doc_digests, profile))
+    with explains_iterators(source):
+        corpus = check_source(corpus, options, "slmtok.count")
+        check_given_key(corpus, options, keywords)
+        counts = count_corpus(corpus, options, progress, Observers(doc_digests, profile))
     warn_if_used_up(source, counts.stats.documents)
     warn_of_corpus(counts)
     return counts

@@ -8,6 +8,7 @@ import io
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.callbacks import ends_forked_child
@@ -19,7 +20,7 @@ from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.paths import MAX_SHOWN
 from slmtok.corpus.selection import Selection
 from slmtok.corpus.streams import bare_suffix
-from slmtok.errors import InvalidText, OptionError, Setting, WrongType
+from slmtok.errors import InvalidText, OptionError, Setting, SlmtokError, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
 from slmtok.path_arguments import MAX_NAMES, free_name, glob_matches, is_file_name
@@ -278,6 +279,22 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
     else:
         fix = f"slmtok.Texts({PRESENT_TEXTS})" if is_missing(text) else "leave it out, or str(it)"
     return WrongType(f"text {index} is {type_shown(text)}, not str or bytes", fix=fix)
+
+
+@contextmanager
+def explains_iterators(corpus: object) -> Iterator[None]:
+    """Says in an error that the iterator of the corpus is read: a call of the fix with it would miss what was read."""
+    source = corpus.texts if isinstance(corpus, Texts) else corpus
+    try:
+        yield
+    except SlmtokError as error:
+        is_read = isinstance(source, Iterator) and not isinstance(source, io.IOBase)
+        if inspect.isgenerator(source):
+            is_read = inspect.getgeneratorstate(source) != inspect.GEN_CREATED
+        if is_read and "iterator" not in str(error):
+            place = f"{error.where}; " if error.where else ""
+            error.where = f"{place}the corpus is an iterator, which is read by now: make it anew for the next call"
+        raise
 
 
 def _read_anew(error: WrongType, source: object, index: int) -> WrongType:

@@ -228,3 +228,28 @@ def test_an_option_without_effect_is_refused_by_the_functions_too(tmp_path: Path
     ]:
         with pytest.raises(errors.OptionError, match=re.escape(fact)):
             call()
+
+
+def test_an_error_says_that_the_iterator_of_the_corpus_is_read() -> None:
+    """The fix with the same generator would have trained on what was left of it."""
+    read = "the corpus is an iterator, which is read by now: make it anew for the next call"
+    calls = [
+        lambda texts: slmtok.train(texts, vocab_size=3000),
+        lambda texts: slmtok.train(slmtok.Texts(texts), vocab_size=3000),
+    ]
+    for call in calls:
+        for texts in ((each for each in ["aa", "b"]), iter(["aa", "b"]), map(str, ["aa", "b"])):
+            with pytest.raises(errors.CorpusTooSmall) as small:
+                call(texts)
+            assert str(small.value.where).endswith(f"; {read}")
+    for function in (slmtok.train, slmtok.count):
+        with pytest.raises(errors.WrongType) as wrong:
+            function(each for each in ["aa", 3])  # type: ignore[arg-type,misc]
+        assert wrong.value.where == read
+    unread = (each for each in ["aa"])
+    with pytest.raises(errors.VocabularyTooSmall) as option:
+        slmtok.train(unread, vocab_size=3)
+    assert read not in str(option.value) and next(unread) == "aa"
+    with pytest.raises(errors.CorpusTooSmall) as small:
+        slmtok.train(slmtok.Texts(["aa"]), vocab_size=3000)
+    assert read not in str(small.value)
