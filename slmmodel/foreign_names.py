@@ -155,9 +155,29 @@ READ_OPTIONS = (
 _TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
 FOREIGN_BUDGETS = {
     **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
-    **dict.fromkeys(("iters", "iterations", "max-steps", "max-iters"), "steps={}"),
+    **dict.fromkeys(("duration", "wallclock", "walltime", "wall-clock", "runtime"), "time={}"),
+    **dict.fromkeys(("iters", "iterations", "updates", "batches", "ba", "max-steps", "max-iters"), "steps={}"),
+    **dict.fromkeys(("passes", "ep"), "epochs={}"),
+    **dict.fromkeys(("ids", "toks", "tok"), "tokens={}"),
+    **dict.fromkeys(("compute", "fp-ops"), "flops={}"),
+    **{unit: "bytes={}" + unit.upper() for unit in ("kb", "mb", "gb", "tb")},
 }
 """Names of budgets elsewhere, and the budget that means the same."""
+BUDGET_QUALIFIERS = {
+    *("num", "number", "n", "of", "max", "maximum", "total", "train", "training", "target", "optimizer", "global"),
+    *("limit", "wall", "seen"),
+}
+"""Words around the name of a budget that do not change what it counts: `max_train_steps`, `target_flops`."""
+_FLOPS = {"g": 1e9, "giga": 1e9, "t": 1e12, "tera": 1e12, "p": 1e15, "peta": 1e15, "e": 1e18, "exa": 1e18}
+SCALED_BUDGETS = {
+    **{f"{prefix}flop": ("flops={}", factor) for prefix, factor in _FLOPS.items()},
+    **dict.fromkeys(("petaflop-s-day", "petaflop-day", "pflop-day", "pf-day"), ("flops={}", 1e15 * 86400)),
+    **dict.fromkeys(("ms", "millisecond"), ("time={}s", 1e-3)),
+    "week": ("time={}d", 7),
+}
+"""As `FOREIGN_BUDGETS`, in the singular, for units of which ours is a part: our budget, and how much of it one has."""
+TOKENS_PER_PARAMETER = ("tokens-per-param", "tokens-per-parameter", "target-param-data-ratio", "param-data-ratio")
+"""Options of other trainers for the training tokens of each parameter."""
 
 
 def own_setting(name: str) -> str | None:

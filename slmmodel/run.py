@@ -598,7 +598,7 @@ def train(
     changes = {each: Setting(value, origins[each]) for each, value in named.items() if value is not None}
     from_settings = settings_of(settings or {})
     with _naming_unknown(from_settings):
-        changes |= {} if budget is None else read_budget(budget, "budget")
+        changes |= {} if budget is None else read_budget(budget, "budget", {**from_settings, **changes})
     check_bool("force", force)
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)
