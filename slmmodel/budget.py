@@ -196,11 +196,10 @@ def budget_meant(kind: str, amount: str, beside: Mapping[str, object]) -> Fix:
         form, factor = scaled
         with suppress(ValueError):
             return (Argument("budget", form.format(f"{float(amount) * factor:.12g}".replace("e+", "e"))),)
-    form = _form_of(kind.lower().replace("_", "-")) or _form_of(word)
     near = suggestion(kind, BUDGETS)
-    if not (form or near):
+    budget = _form_of(kind.lower().replace("_", "-")) or _form_of(word) or (f"{near}={{}}" if near else None)
+    if budget is None:
         return _of_any_kind(amount)
-    budget = form or f"{near}={{}}"
     if not _is_budget(budget.format(amount)):
         meant = meant_amount(budget, amount)
         return (Argument("budget", likely_budget(budget, amount)), *meant[1:]) if meant[-1] == _EXAMPLE else meant

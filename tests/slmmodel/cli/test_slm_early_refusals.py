@@ -350,7 +350,7 @@ def test_an_amount_without_a_kind(given, meant):
         "--preset cpu-demo --budget samples=1000": "--budget tokens=256000, 1,000 sequences of 256 ids\n",
         "--set model.seq_len=64 --budget samples=10": "--budget tokens=640, 10 sequences of 64 ids\n",
         "--budget samples=1000": "--budget tokens=N, where N is 1,000 times model.seq_len, the ids of a sequence\n",
-        "--budget docs=1000": "--budget epochs=1, which trains on the whole text once; slmtok pack --max-docs 1000 packs ",
+        "--budget docs=1000": "--budget epochs=1, which trains on the whole text once; slmtok pack --max-docs 1000 ",
         "--budget target_flops=1e15": "--budget flops=1e15\n",
         "--target-flops 1e15": "use --budget flops=1e15\n",
         "--budget pflops=2": "--budget flops=2e15\n",
