@@ -394,7 +394,11 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         """Raises `WrongType`: the epochs follow one another without an end."""
         steps = ceil_div(len(self.loader.packing(0, 0)), self.batch_size)
         limit = f"an epoch has about {steps:,} batches, and the next one follows it"
-        raise WrongType("a ShardLoader has no length: it has no end", limit=limit, fix=f"zip(range({steps}), loader)")
+        raise WrongType(
+            "a ShardLoader has no length: it has no end",
+            limit=limit,
+            fix=f"zip(range({steps}), loader), of this loader",
+        )
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         fix = "iterate over the ShardLoader itself, or DataLoader(loader, batch_size=None)"
