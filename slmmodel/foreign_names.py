@@ -38,7 +38,9 @@ FOREIGN_MIXTURES = ("mixture", "mix", "sources", "datasets", "data_mixture", "mi
 """Names of several sources with weights elsewhere."""
 FOREIGN_SETTINGS = {
     **dict.fromkeys(("vocab_size", "vocab", "n_vocab", "num_embeddings"), VOCAB_SIZES[0]),
-    **dict.fromkeys(("learning_rate", "peak_lr", "matrix_lr"), "optim.lr"),
+    **dict.fromkeys(
+        ("learning_rate", "peak_lr", "matrix_lr", "muon_lr", "max_lr", "base_lr", "initial_lr"), "optim.lr"
+    ),
     **dict.fromkeys((*BETA_NAMES[0], *BETA_NAMES[1]), BETAS),
     **dict.fromkeys(("adam_epsilon", "epsilon"), "optim.eps"),
     **dict.fromkeys(("max_grad_norm", "gradient_clipping", "clip_grad", "gradient_clip_val"), "optim.grad_clip"),
@@ -79,7 +81,9 @@ FOREIGN_SETTINGS = {
     **dict.fromkeys(("log_interval", "logging_steps", "log_every_n_steps"), "run.log_every"),
     **dict.fromkeys(("save_total_limit",), "run.keep"),
     **dict.fromkeys(("early_stopping", "early_stopping_patience"), "run.patience"),
-    **dict.fromkeys(("wandb", "wandb_log", "report_to", "logger"), "run.track"),
+    **dict.fromkeys(
+        ("wandb", "wandb_log", "use_wandb", "log_wandb", "report_to", "logger", "tensorboard"), "run.track"
+    ),
     **dict.fromkeys(("torch_compile", "compile_model"), "run.compile"),
     **dict.fromkeys(("max_iters", "iters", "max_steps", "num_iterations", "train_steps"), "run.budget.steps"),
     **dict.fromkeys(("epochs", "num_epochs", "num_train_epochs", "max_epochs"), "run.budget.epochs"),
@@ -152,6 +156,10 @@ READ_OPTIONS = (
 )
 """Options of slmtok that say how text is read; its `seed` is another one here."""
 
+TRACKER_VARIABLES = {
+    f"wandb_{each}": f"WANDB_{each.upper()}" for each in ("project", "entity", "mode", "tags", "notes")
+}
+"""Settings of other trainers that a tracker reads from the environment, each with its variable."""
 _TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
 FOREIGN_BUDGETS = {
     **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
