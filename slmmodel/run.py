@@ -47,6 +47,7 @@ from slmmodel.config import (
     read_budget,
     refuse_contradiction,
     settings_of,
+    validate,
 )
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
@@ -561,6 +562,13 @@ def _naming_unknown(settings: Settings) -> Iterator[None]:
         raise
 
 
+def _valid_budget(budget: str, beside: Settings) -> Settings:
+    """The setting of a budget. Raises `OptionError`, and `InvalidConfig` for an amount that is none of its kind."""
+    length = read_budget(budget, "budget", beside)
+    validate(length)
+    return length
+
+
 @explains_settings(lambda: [*OPTIONS, *model_options()], preset_lengths)
 def train(
     data: str | os.PathLike[str] | RunData,
@@ -602,7 +610,7 @@ def train(
     changes = {each: Setting(value, origins[each]) for each, value in named.items() if value is not None}
     from_settings = settings_of(settings or {})
     with _naming_unknown(from_settings):
-        changes |= {} if budget is None else read_budget(budget, "budget", {**from_settings, **changes})
+        changes |= {} if budget is None else _valid_budget(budget, {**from_settings, **changes})
     check_bool("force", force)
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)

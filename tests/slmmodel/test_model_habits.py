@@ -790,5 +790,5 @@ def test_a_run_that_is_called_and_the_length_of_a_loader(inside: Path) -> None:
             1,
             2,
         )
-    with pytest.raises(WrongType, match=r"zip\(range\(\d+\), loader\), of this loader"):
+    with pytest.raises(WrongType, match=r"zip\(range\(\d+\), loader\)  # loader: this ShardLoader"):
         len(loader)

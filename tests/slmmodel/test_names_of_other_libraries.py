@@ -25,7 +25,7 @@ import slmtok
 from slmmodel import VocabMeta, app
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import ArraySource, Cursor, Loader, ShardDataset, ShardLoader, open_data, open_source
-from slmmodel.errors import WrongType, with_import
+from slmmodel.errors import SlmmodelError, WrongType, with_import
 from slmmodel.evaluation.scoring import Scores
 from slmmodel.foreign_names import CALLS_ELSEWHERE
 from slmmodel.generation import Sample
@@ -244,3 +244,14 @@ def test_losses_of_scores_by_names_of_other_libraries() -> None:
                 getattr(scores, each)
             with pytest.raises(WrongType, match=re.escape(ours)):
                 scores[each]
+
+
+def test_two_wrong_arguments_are_told_at_once() -> None:
+    for options in ({"foo": 1}, {"pack": "xx"}, {"batch_size": 2}):
+        with pytest.raises(SlmmodelError, match="; no file or folder 'nope'") as caught:
+            ShardDataset("nope", seq_len=8, **options)
+        assert str(caught.value.fix).endswith("; path=PATH, packed data that exist")
+    for budget in ("foo=3", "steps=x"):
+        with pytest.raises(SlmmodelError, match="; unknown setting 'lr'") as caught:
+            slmmodel.train("data", budget=budget, settings={"lr": 1e-3}, output="new")
+        assert "budget='steps=" in str(caught.value.fix) and str(caught.value.fix).endswith("write optim.lr")
