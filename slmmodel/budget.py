@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError, model_serializer, model_validator
 
 from slmmodel.config_values import EACH_RUN, PositiveCount, Seconds, Section, Size, option
-from slmmodel.errors import Argument, Fix, InvalidConfig
+from slmmodel.errors import Argument, Fix, InvalidConfig, OfCommand, suggestion
+from slmmodel.foreign_names import BUDGET_QUALIFIERS, FOREIGN_BUDGETS, SCALED_BUDGETS
 from slmmodel.sizes import parse_count, parse_size, parse_time, pointed_numbers
 
 
@@ -144,33 +146,130 @@ def meant_amount(budget: str, value: object) -> Fix:
     if meant:
         options = [part for each in meant for part in (", or ", Argument("budget", each))][1:]
         return (*options, *([EACH_RUN] if "," in text else []))
-    return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"), ", for instance")
+    return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"), _EXAMPLE)
 
 
-def meant_budgets(given: object) -> Fix:
+_EXAMPLE = ", for instance"
+
+
+def meant_budgets(given: object, beside: Mapping[str, object]) -> Fix:
     """The fix for a value that names no budget, and for several; a bare number may count batches or ids."""
     if isinstance(given, Mapping) and given:
         given = "=".join(map(str, next(iter(given.items()))))
     text = str(given[0] if isinstance(given, list | tuple) and given else given)
-    likely = (Argument("budget", budget_of(text)),)
+    if _RATIO.fullmatch(text.lower()):
+        return _tokens_per_parameter(text, "", beside)
+    likely: Fix = (Argument("budget", budget_of(text)),)
+    if times := re.fullmatch(r"(\d+(?:\.\d+)?) *x", text.lower()):
+        passes = (Argument("budget", f"epochs={times[1]}"), " for passes over the data, or ")
+        return (*passes, *_tokens_per_parameter("ratio", times[1], beside))
     is_either = text.isdecimal() and int(text) > 0
     return (*likely, " to count batches, or ", Argument("budget", f"tokens={text}")) if is_either else likely
 
 
 _BYTES_OF_TEXT = {"word": 6, "char": 1, "character": 1, "letter": 1}
 """Bytes of one, about, in English."""
-_DOCUMENTS = ("doc", "document", "text", "story", "stories", "sentence", "line", "example", "sample", "record", "row")
+_DOCUMENTS = ("doc", "document", "text", "story", "stories", "sentence", "line", "record")
+_SEQUENCES = ("sequence", "sample", "example", "row", "instance")
 
 
-def budget_of_text(kind: str, amount: str) -> Fix | None:
-    """The fix for a budget that counts a text in words, characters or documents; None for others."""
-    unit, number = kind.lower().removesuffix("s"), parse_count(amount)
+def budget_meant(kind: str, amount: str, beside: Mapping[str, object]) -> Fix:
+    """The fix for an unknown kind of budget: the budget of this amount that it stands for, else what counts so many.
+
+    beside: the settings that were given, which say what a sequence or a model has.
+    """
+    if _RATIO.fullmatch(kind.lower()):
+        return _tokens_per_parameter(kind, amount, beside)
+    words = re.split(r"[^a-z]+", kind.lower())
+    processors = {*words} & {"gpu", "cpu", "device", "accelerator"}
+    word = "-".join(each for each in words if each not in BUDGET_QUALIFIERS and each not in processors)
+    unit, number = word.removesuffix("s"), parse_count(amount)
     if unit in _BYTES_OF_TEXT and number:
         each = _BYTES_OF_TEXT[unit]
         return (Argument("budget", f"bytes={each * number}"), f", at {each} byte{'s' * (each > 1)} for each in English")
     if unit in (*_BYTES_OF_TEXT, *_DOCUMENTS):
-        return (Argument("budget", "epochs=1"), ", which trains on the whole text once")
-    return None
+        some = f"; slmtok pack --max-docs {number} packs so many of its documents" if number else ""
+        return (Argument("budget", "epochs=1"), f", which trains on the whole text once{some}")
+    if unit in _SEQUENCES:
+        return _tokens_of_sequences(number, beside)
+    if scaled := SCALED_BUDGETS.get(word) or SCALED_BUDGETS.get(unit):
+        form, factor = scaled
+        with suppress(ValueError):
+            return (Argument("budget", form.format(f"{float(amount) * factor:.12g}".replace("e+", "e"))),)
+    near = suggestion(kind, BUDGETS)
+    budget = _form_of(kind.lower().replace("_", "-")) or _form_of(word) or (f"{near}={{}}" if near else None)
+    if budget is None:
+        return _of_any_kind(amount)
+    if not _is_budget(budget.format(amount)):
+        meant = meant_amount(budget, amount)
+        return (Argument("budget", likely_budget(budget, amount)), *meant[1:]) if meant[-1] == _EXAMPLE else meant
+    shared = ", the time of the run: with several devices, divide it by their number"
+    return (Argument("budget", budget.format(amount)), *([shared] if processors and "time" in budget else []))
+
+
+def _form_of(word: str) -> str | None:
+    """The budget without its amount, such as `time={}min`, for a name here or elsewhere."""
+    named = next((kind for kind in BUDGETS if word in (kind, kind.removesuffix("s"))), None)
+    return f"{named}={{}}" if named else FOREIGN_BUDGETS.get(word)
+
+
+def _of_any_kind(amount: str) -> Fix:
+    """The fix for an amount of an unknown kind: what its own form says, else what it may count."""
+    likely = budget_of(amount)
+    if amount.isdecimal() and int(amount):
+        return f"say what {amount} counts: ", Argument("budget", likely), ", for instance, counts batches"
+    if likely.endswith(f"={amount}"):
+        return (Argument("budget", likely),)
+    kinds = [kind for kind in ("epochs", "flops") if _is_budget(f"{kind}={amount}")]
+    if kinds:
+        return f"say what {amount} counts: ", Argument("budget", f"{kinds[-1]}={amount}"), _EXAMPLE
+    return Argument("budget", likely), _EXAMPLE
+
+
+_RATIO = re.compile(
+    r"(target[-_])?(((train|training)[-_])?(tokens?|ids|data|toks?)?[-_]?(per|to)[-_]?(model[-_])?param(eter)?s?"
+    r"|(tokens?|data)[-_](to[-_])?param(eter)?s?([-_]ratio)?|param(eter)?s?([-_](to[-_])?(data|tokens?))?([-_]ratio)?"
+    r"|chinchilla([-_](ratio|factor|multiple|multiplier|optimal|x))?|ratio|tpp|dn[-_]ratio)"
+)
+"""Names of budgets elsewhere that count the training tokens of each parameter."""
+_CHINCHILLA = 20
+"""Tokens of each parameter near the optimum of compute (Hoffmann et al., 2022); many give a small multiple of it."""
+
+
+def _tokens_per_parameter(kind: str, amount: str, beside: Mapping[str, object]) -> Fix:
+    """The fix for a number of tokens of each parameter: the tokens, or how to compute them."""
+    try:
+        ratio = float(amount or _CHINCHILLA)
+    except ValueError:
+        ratio = _CHINCHILLA
+    is_multiple = "chinchilla" in kind.lower() and bool(amount) and ratio < _CHINCHILLA / 2
+    ratio *= _CHINCHILLA if is_multiple else 1
+    from slmmodel.models import count
+    from slmmodel.models.presets import PRESETS
+
+    name = str(beside.get("model.preset"))
+    others = {each for each in beside if each.startswith("model.")} - {"model.preset", "model.seq_len"}
+    if name in PRESETS and not others:
+        n_vocab, parameters = PRESETS[name].n_vocab, count(PRESETS[name].config()).parameters
+        tokens = Argument("budget", f"tokens={max(1, round(ratio * parameters))}")
+        return tokens, f", {ratio:g} for each of the {parameters:,} parameters of {name} with {n_vocab:,} ids"
+    counted = OfCommand("slm info cpu-demo prints them", "slm info cpu-demo in a shell prints them")
+    return (
+        *(Argument("budget", "tokens=N"), f", where N is {ratio:g} times the parameters of the model; "),
+        *(counted, " for that preset"),
+    )
+
+
+def _tokens_of_sequences(number: int | None, beside: Mapping[str, object]) -> Fix:
+    """The fix for a number of sequences: their ids, or how to compute them."""
+    from slmmodel.models.presets import preset_lengths
+
+    given = parse_count(str(beside.get("model.seq_len", "")))
+    length = given or preset_lengths().get(str(beside.get("model.preset")))
+    if number and length:
+        return Argument("budget", f"tokens={number * length}"), f", {number:,} sequences of {length:,} ids"
+    so_many = f"{number:,} times model.seq_len" if number else "the number of sequences times model.seq_len"
+    return Argument("budget", "tokens=N"), f", where N is {so_many}, the ids of a sequence"
 
 
 def likely_budget(budget: str, amount: str) -> str:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
 
-from slmmodel.budget import BUDGETS, Budget, budget_of, budget_of_text, likely_budget, meant_amount, meant_budgets
+from slmmodel.budget import BUDGETS, Budget, budget_meant, budget_of, meant_amount, meant_budgets
 from slmmodel.config_values import (
     AutoCount,
     Beta,
@@ -69,7 +69,7 @@ from slmmodel.errors import (
     suggestion,
     unknown_setting,
 )
-from slmmodel.foreign_names import BETAS, DEFAULT_BETAS, FOREIGN_BUDGETS, both_betas, own_setting
+from slmmodel.foreign_names import BETAS, DEFAULT_BETAS, both_betas, own_setting
 from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
@@ -350,18 +350,18 @@ def _flow_list(text: str, name: str) -> Any:
         raise InvalidConfig(f"{name} is not a list: {problem}", where=f"--set {name}", fix=fix, option=name) from None
 
 
-def read_budget(text: object, option: str) -> Settings:
+def read_budget(text: object, option: str, beside: Settings | None = None) -> Settings:
     """The setting of a budget such as `tokens=2M`; `option` is `--budget`, or `budget` in Python.
 
-    Raises `OptionError`.
+    beside: the other settings, by which a fix computes another budget. Raises `OptionError`.
     """
+    others = {name: each.value for name, each in (beside or {}).items()}
     if isinstance(text, Mapping) and len(text) == 1:
         # As one writes it in a configuration file.
         kind, amount = map(str, next(iter(text.items())))
-        budget = _budget_of_kind(kind, amount)
-        meant = budget.partition("=")[0]
+        fix = (Argument("budget", f"{kind}={amount}"),) if kind in BUDGETS else budget_meant(kind, amount, others)
+        meant = next((str(part.value).partition("=")[0] for part in fix if isinstance(part, Argument)), kind)
         fact = f"{option} is a mapping, not a str such as 'steps=500'" + f"; did you mean {meant!r}?" * (meant != kind)
-        fix = (Argument("budget", budget),)
         raise OptionError(fact, limit=", ".join(BUDGETS), fix=fix, option="budget")
     kind, equals, amount = map(str.strip, text.partition("=")) if isinstance(text, str) else ("", "", "")
     if kind in BUDGETS and "=" in amount:
@@ -371,20 +371,13 @@ def read_budget(text: object, option: str) -> Settings:
         raise OptionError(
             f"{option} {text!r} is not KIND=AMOUNT",
             limit=", ".join(BUDGETS),
-            fix=meant_budgets(text),
+            fix=meant_budgets(text, others),
             option="budget",
         )
     if kind not in BUDGETS:
-        of_text = budget_of_text(kind, amount) or (Argument("budget", _budget_of_kind(kind, amount)),)
-        raise OptionError(f"unknown budget {kind!r}", limit=", ".join(BUDGETS), fix=of_text, option="budget")
+        meant_here = budget_meant(kind, amount, others)
+        raise OptionError(f"unknown budget {kind!r}", limit=", ".join(BUDGETS), fix=meant_here, option="budget")
     return {f"{_BUDGET}{kind}": Setting(amount, option)}
-
-
-def _budget_of_kind(kind: str, amount: str) -> str:
-    """The budget of this amount for a kind, for its name elsewhere or for one that is misspelt; else an example."""
-    near = kind if kind in BUDGETS else suggestion(kind, BUDGETS)
-    other = FOREIGN_BUDGETS.get(kind.lower().replace("_", "-"), f"{near}={{}}" if near else "tokens=2M")
-    return likely_budget(other, amount)
 
 
 def _has_budget(settings: Settings) -> bool:

@@ -166,7 +166,8 @@ def _is_number(value: object) -> bool:
 
 def one_of_list(name: str, value: object, is_valid: Callable[[Any], bool] = _is_number) -> Fix | None:
     """The setting with the first of several values, as a sequence or with commas in a text; None for other values."""
-    given = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
+    text = re.sub(r"^[\[(](.*)[\])]$", r"\1", value.strip()) if isinstance(value, str) else ""
+    given = text.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
     parts = [parse_word(part.strip()) if isinstance(part, str) else part for part in given]
     return (Argument(name, parts[0]), EACH_RUN) if len(parts) > 1 and all(map(is_valid, parts)) else None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -21,11 +22,14 @@ from slmmodel.foreign_names import (
     OF_PASSES,
     PASSES,
     PRECISION_SWITCHES,
+    SWITCHED_OFF,
+    TRACKER_VARIABLES,
     UNITS,
     VOCAB_SIZES,
     own_setting,
     switched_on,
 )
+from slmmodel.sizes import parse_share
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -490,12 +494,46 @@ def first_unknown(errors: Mapping[str, InvalidConfig], settings: Mapping[str, An
         error.fix = "; ".join(words) or _LIST_SETTINGS
         if unlike and words:
             error.fix = (f"{error.fix}; for {', '.join(unlike)} ", *_LIST_SETTINGS)
+    if len(errors) == 1 and (valued := _with_value(name, settings)):
+        error.fix = valued
+        return error
     is_own = names[name] == f"write {meant}" and " " not in meant and own_setting(name) != meant
     if is_own and len(errors) == 1 and settings[name].where.startswith("--set "):
         error.fix = (Argument(meant, settings[name].value),)
     elif is_one and words_of[name]:
         error.fix = fixes[name]
     return error
+
+
+_TRACKERS = ("tensorboard", "trackio", "wandb")
+
+
+def _with_value(name: str, settings: Mapping[str, Any]) -> Fix | None:
+    """What stands for a setting of another trainer with its value, of an option or a Python call; None for others."""
+    last, ours = name.lower().rpartition(".")[2].replace("-", "_"), own_setting(name)
+    value = settings[name].value
+    if not settings[name].where.startswith(("--set ", "settings")):
+        return None
+    if variable := TRACKER_VARIABLES.get(last):
+        in_shell = f"leave it out: export {variable}={shlex.quote(str(value))} in the shell sets it for run.track=wandb"
+        of_python = (
+            f"leave it out: import os; os.environ[{variable!r}] = {str(value)!r} sets it for 'run.track': 'wandb'"
+        )
+        return (OfCommand(in_shell, of_python),)
+    if ours == "run.track":
+        words = re.split(r"\W+", f"{value} {last.replace('_', ' ')}".lower())
+        if str(value).lower() in SWITCHED_OFF:
+            return "leave it out: run.track is empty by default"
+        return (Argument("run.track", next((each for each in words if each in _TRACKERS), "wandb")),)
+    if ours == "optim.schedule.final" and last.endswith("lr"):
+        given = settings.get("optim.lr") or next(
+            (each for at, each in settings.items() if own_setting(at) == "optim.lr"), None
+        )
+        peak, end = (parse_share(str(each)) for each in (given and given.value, value))
+        if peak and end is not None and end <= peak:
+            return Argument(ours, float(f"{end / peak:.6g}")), ", the share of optim.lr at the end"
+        return f"write optim.schedule.final{UNITS[ours]}: {value} divided by optim.lr"
+    return None
 
 
 def _own_word(ours: str, value: object) -> str | None:

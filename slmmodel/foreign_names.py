@@ -38,7 +38,9 @@ FOREIGN_MIXTURES = ("mixture", "mix", "sources", "datasets", "data_mixture", "mi
 """Names of several sources with weights elsewhere."""
 FOREIGN_SETTINGS = {
     **dict.fromkeys(("vocab_size", "vocab", "n_vocab", "num_embeddings"), VOCAB_SIZES[0]),
-    **dict.fromkeys(("learning_rate", "peak_lr", "matrix_lr"), "optim.lr"),
+    **dict.fromkeys(
+        ("learning_rate", "peak_lr", "matrix_lr", "muon_lr", "max_lr", "base_lr", "initial_lr"), "optim.lr"
+    ),
     **dict.fromkeys((*BETA_NAMES[0], *BETA_NAMES[1]), BETAS),
     **dict.fromkeys(("adam_epsilon", "epsilon"), "optim.eps"),
     **dict.fromkeys(("max_grad_norm", "gradient_clipping", "clip_grad", "gradient_clip_val"), "optim.grad_clip"),
@@ -79,7 +81,9 @@ FOREIGN_SETTINGS = {
     **dict.fromkeys(("log_interval", "logging_steps", "log_every_n_steps"), "run.log_every"),
     **dict.fromkeys(("save_total_limit",), "run.keep"),
     **dict.fromkeys(("early_stopping", "early_stopping_patience"), "run.patience"),
-    **dict.fromkeys(("wandb", "wandb_log", "report_to", "logger"), "run.track"),
+    **dict.fromkeys(
+        ("wandb", "wandb_log", "use_wandb", "log_wandb", "report_to", "logger", "tensorboard"), "run.track"
+    ),
     **dict.fromkeys(("torch_compile", "compile_model"), "run.compile"),
     **dict.fromkeys(("max_iters", "iters", "max_steps", "num_iterations", "train_steps"), "run.budget.steps"),
     **dict.fromkeys(("epochs", "num_epochs", "num_train_epochs", "max_epochs"), "run.budget.epochs"),
@@ -152,12 +156,36 @@ READ_OPTIONS = (
 )
 """Options of slmtok that say how text is read; its `seed` is another one here."""
 
+TRACKER_VARIABLES = {
+    f"wandb_{each}": f"WANDB_{each.upper()}" for each in ("project", "entity", "mode", "tags", "notes")
+}
+"""Settings of other trainers that a tracker reads from the environment, each with its variable."""
 _TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
 FOREIGN_BUDGETS = {
     **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
-    **dict.fromkeys(("iters", "iterations", "max-steps", "max-iters"), "steps={}"),
+    **dict.fromkeys(("duration", "wallclock", "walltime", "wall-clock", "runtime"), "time={}"),
+    **dict.fromkeys(("iters", "iterations", "updates", "batches", "ba", "max-steps", "max-iters"), "steps={}"),
+    **dict.fromkeys(("passes", "ep"), "epochs={}"),
+    **dict.fromkeys(("ids", "toks", "tok"), "tokens={}"),
+    **dict.fromkeys(("compute", "fp-ops"), "flops={}"),
+    **{unit: "bytes={}" + unit.upper() for unit in ("kb", "mb", "gb", "tb")},
 }
 """Names of budgets elsewhere, and the budget that means the same."""
+BUDGET_QUALIFIERS = {
+    *("num", "number", "n", "of", "max", "maximum", "total", "train", "training", "target", "optimizer", "global"),
+    *("limit", "wall", "seen"),
+}
+"""Words around the name of a budget that do not change what it counts: `max_train_steps`, `target_flops`."""
+_FLOPS = {"g": 1e9, "giga": 1e9, "t": 1e12, "tera": 1e12, "p": 1e15, "peta": 1e15, "e": 1e18, "exa": 1e18}
+SCALED_BUDGETS = {
+    **{f"{prefix}flop": ("flops={}", factor) for prefix, factor in _FLOPS.items()},
+    **dict.fromkeys(("petaflop-s-day", "petaflop-day", "pflop-day", "pf-day"), ("flops={}", 1e15 * 86400)),
+    **dict.fromkeys(("ms", "millisecond"), ("time={}s", 1e-3)),
+    "week": ("time={}d", 7),
+}
+"""As `FOREIGN_BUDGETS`, in the singular, for units of which ours is a part: our budget, and how much of it one has."""
+TOKENS_PER_PARAMETER = ("tokens-per-param", "tokens-per-parameter", "target-param-data-ratio", "param-data-ratio")
+"""Options of other trainers for the training tokens of each parameter."""
 
 
 def own_setting(name: str) -> str | None:

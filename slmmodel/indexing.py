@@ -30,7 +30,10 @@ def _item(result: Any, key: Any) -> Any:
     is_bytes = isinstance(result, tuple) and isinstance(getattr(result, meant or "", None), bytes)
     of_result = f"{'bytes ' * is_bytes}of the {kind.__name__} result"
     fix = f"result.{meant}, {of_result}" if meant else "result.NAME, with the name of an attribute"
-    if not meant and callable(getattr(kind, "items", None)):
+    elsewhere = getattr(result, "_elsewhere", None) if isinstance(key, str) else None
+    if not meant and elsewhere and (stands := elsewhere(key)):
+        fix = stands
+    elif not meant and callable(getattr(kind, "items", None)):
         # The items of counts: pieces of text, which are bytes.
         piece = key.encode("utf-8", "replace") if isinstance(key, str) else key
         fix = f"dict(result.items())[{piece!r}]" if isinstance(piece, bytes) else "result.items(), a list of pairs"

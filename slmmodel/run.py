@@ -47,6 +47,7 @@ from slmmodel.config import (
     read_budget,
     refuse_contradiction,
     settings_of,
+    validate,
 )
 from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
@@ -111,7 +112,7 @@ def special_ids(vocab: VocabMeta) -> dict[str, Any]:
     return {"stop_ids": closing, "banned": tuple(id for id in without_text if id not in closing)}
 
 
-_SPLITS = {"train": "train", "val": "val", **dict.fromkeys(VALIDATION, "val")}
+SPLITS = {"train": "train", "val": "val", **dict.fromkeys(VALIDATION, "val")}
 """Names of splits, here and elsewhere, each with ours."""
 
 
@@ -119,7 +120,7 @@ def refuse_no_path(path: str, for_text: str) -> None:
     """Raises `MissingInput` for the name of a split, or a text, in place of data; `for_text` is the call for a text."""
     if os.path.exists(path):  # noqa: PTH110
         return
-    split, is_text = _SPLITS.get(path), any(map(str.isspace, path))
+    split, is_text = SPLITS.get(path), any(map(str.isspace, path))
     if split or is_text:
         error = missing_path(path, f"evaluate(split={split!r})" if split else for_text)
         if split:
@@ -274,7 +275,11 @@ class Run(metaclass=NamesConstructors):
 
     def __call__(self, *args: object, **keywords: object) -> None:
         """A run is not a module. Raises `WrongType`."""
-        raise WrongType("a Run is not callable", limit="its module is .model", fix="run.model(ids)")
+        given = next(iter([*args, *keywords.values()]), None)
+        of_tensor = "run.model(ids).logits, where run is this Run, and ids an int64 tensor [B, T]"
+        of_list = "run.model(torch.tensor([ids])).logits, where run is this Run; run.generate(ids) continues them"
+        fix = of_list if isinstance(given, list | tuple) else of_tensor
+        raise WrongType("a Run is not callable", limit="its module is .model", fix=fix)
 
     if not TYPE_CHECKING:
 
@@ -557,6 +562,13 @@ def _naming_unknown(settings: Settings) -> Iterator[None]:
         raise
 
 
+def _valid_budget(budget: str, beside: Settings) -> Settings:
+    """The setting of a budget. Raises `OptionError`, and `InvalidConfig` for an amount that is none of its kind."""
+    length = read_budget(budget, "budget", beside)
+    validate(length)
+    return length
+
+
 @explains_settings(lambda: [*OPTIONS, *model_options()], preset_lengths)
 def train(
     data: str | os.PathLike[str] | RunData,
@@ -598,7 +610,7 @@ def train(
     changes = {each: Setting(value, origins[each]) for each, value in named.items() if value is not None}
     from_settings = settings_of(settings or {})
     with _naming_unknown(from_settings):
-        changes |= {} if budget is None else read_budget(budget, "budget")
+        changes |= {} if budget is None else _valid_budget(budget, {**from_settings, **changes})
     check_bool("force", force)
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)

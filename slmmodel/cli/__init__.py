@@ -213,6 +213,7 @@ APP = App(
     prepare=_prepare,
     meant=_meant,
     reports=reports,
+    shared=OF_RANKS,
 )
 
 

@@ -39,7 +39,7 @@ from slmmodel.hardware import device_for, use_threads
 from slmmodel.run_entries import EVALUATIONS, VOCAB
 from slmmodel.torchrun import is_main
 from slmtok.atomic import check_outputs
-from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, notes_on_escapes
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, notes_on_escapes, value_after, without_options
 from slmtok.cli.files import Content, check_content
 from slmtok.cli.options import Habit, arguments_of_command
 from slmtok.cli.output import note, note_terminal, settings
@@ -556,8 +556,11 @@ def open_ids_or_text(
     from slmmodel.data.opening import open_source
     from slmmodel.data.source import NoSuchSplitError
 
-    if any(map(str.isspace, path)) and not Path(path).exists():
-        raise missing_path(path, "for text itself name - and pipe it in")
+    if not Path(path).exists():
+        if any(map(str.isspace, path)):
+            raise missing_path(path, "for text itself name - and pipe it in")
+        if split is None and (line := _with_split(path)):
+            raise missing_path(path, line)
     try:
         return open_source(path, split or "val", vocab=vocab)
     except NoSuchSplitError:
@@ -566,6 +569,16 @@ def open_ids_or_text(
         source = open_source(path, "train", vocab=vocab)
         note_of_command(f"{path} has no split val: all its documents, the split train, are taken")
         return source
+
+
+def _with_split(name: str) -> str | None:
+    """The command line with `--split` where `--on` has the name of a split; None for other lines."""
+    from slmmodel.run import SPLITS
+
+    context, given = click.get_current_context(silent=True), arguments_of_command()
+    if context is None or name not in SPLITS or value_after(("--on",), given) != name or "split" not in context.params:
+        return None
+    return command_line(context, [*without_options(given, ("--on",)), "--split", SPLITS[name]])
 
 
 def check_split_of_text(path: str, split: str | None) -> None:

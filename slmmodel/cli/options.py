@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
-from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, budget_of, likely_budget, meant_amount
+from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, budget_meant, budget_of, likely_budget, meant_amount
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import MIN_RESAMPLES
 from slmmodel.cli.run_argument import parse_step, run_among, run_argument_of, step_meant, without
 from slmmodel.config import OPTIONS, RunSection
 from slmmodel.files import new_name
-from slmmodel.foreign_names import FOREIGN_BUDGETS
+from slmmodel.foreign_names import FOREIGN_BUDGETS, TOKENS_PER_PARAMETER
 from slmmodel.run_files import FINGERPRINT_FIELDS
 from slmtok.cli.arguments import OUTPUT_FLAGS
 from slmtok.cli.options import (
@@ -268,10 +268,21 @@ def _budget(budget: str) -> Habit:
     return instead_of
 
 
+def _per_parameter(value: str | None, arguments: Sequence[str]) -> str:
+    """Names the budget of tokens for a number of them for each parameter of the preset among the arguments."""
+    words = (word for text in arguments for word in text.split("=", 1))
+    preset = next((word for before, word in pairwise(["", *words]) if before in ("--preset", "model.preset")), None)
+    parts = budget_meant(TOKENS_PER_PARAMETER[0], value or "", {} if preset is None else {"model.preset": preset})
+    return "".join(each if isinstance(each, str) else f"--budget {each.value}" for each in parts)
+
+
+_QUALIFIERS = ("max", "num", "total", "train", "target")
 _STEPS = ("max-steps", "max-iters", "num-steps", "num-iterations")
 _EPOCHS = ("num-epochs", "num-train-epochs", "max-epochs")
 BUDGET_HABITS = {
     **{f"--{kind}": _budget(f"{kind}={{}}") for kind in BUDGETS},
+    **{f"--{word}-{kind}": _budget(f"{kind}={{}}") for word in _QUALIFIERS for kind in BUDGETS},
+    **{f"--{name}": _per_parameter for name in TOKENS_PER_PARAMETER},
     **{f"--{name}": _budget(budget) for name, budget in FOREIGN_BUDGETS.items()},
     **{f"--{name}": _budget("steps={}") for name in _STEPS},
     **{f"--{name}": _budget("epochs={}") for name in _EPOCHS},

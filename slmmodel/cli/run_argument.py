@@ -442,6 +442,9 @@ def on_texts(command: click.Command, arguments: Sequence[str], run: str) -> str:
             texts.append(word.removeprefix("--on="))
         elif word != "--on":
             rest.append(word)
+    if not any(map(is_run, rest)) and (runs := [text for text in texts if is_run(text)]):
+        # The run and the data have changed places.
+        run, texts = runs[0], [text for text in texts if text != runs[0]]
     line = ["slm", str(command.name), *(rest if any(map(is_run, rest)) else [run, *rest])]
     if options["--on"].multiple:
         return shlex.join([*line, *(part for text in texts for part in ("--on", text))])

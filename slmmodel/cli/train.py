@@ -600,16 +600,16 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     for assigned in (read_assignments([text]) for text in sets):
         _note_on_replaced(from_options, assigned)
         from_options |= assigned
-    if budget is not None:
-        from_budget = read_budget(budget, "--budget")
-        refuse_contradiction(from_options, from_budget)
-        from_options |= from_budget
     named = {
         # Training data are an argument, everything else an option.
         name: Setting(str(value), "DATA" if name == "data.train" else flag_of(name))
         for name, value in values.items()
         if value is not None
     }
+    if budget is not None:
+        from_budget = read_budget(budget, "--budget", {**from_file, **from_options, **named})
+        refuse_contradiction(from_options, from_budget)
+        from_options |= from_budget
     refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
     with add_origin_to_errors(given):

@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -33,6 +33,7 @@ from slmmodel.errors import (
     InvalidConfig,
     Mismatch,
     OptionError,
+    SlmmodelError,
     UnknownName,
     WrongType,
     suggestion,
@@ -87,10 +88,38 @@ def _loader_call(path: object, options: Mapping[str, Any]) -> str:
     return f"slmmodel.data.ShardLoader({', '.join([repr(str(path)), *shown])})"
 
 
+@contextmanager
+def _naming_missing(path: object) -> Iterator[None]:
+    """Adds data that do not exist to the error about an option: both are wrong."""
+    try:
+        yield
+    except SlmmodelError as error:
+        if isinstance(path, str | os.PathLike) and not os.path.exists(path):  # noqa: PTH110
+            error.fact = f"{error.fact}; no file or folder {os.fspath(path)!r}"
+            error.fix = f"{error.fix}; path=PATH, packed data that exist"
+        raise
+
+
 class _Sequences:
     """What both classes share: their arguments, and a `Loader` that each process opens for itself."""
 
     def __init__(self, path: str | os.PathLike[str], split: str, batch_size: int, options: Mapping[str, Any]) -> None:
+        with _naming_missing(path):
+            self._refuse_options(path, split, options)
+        self.path = str(Path(check_path("path", path)).absolute())
+        self.split, self.options = split, dict(options)
+        self.batch_size = check_int("batch_size", batch_size, 1, example=8)
+        self.shift_labels = self.options.pop("shift_labels")
+        check_bool("shift_labels", self.shift_labels)
+        check_int("seq_len", self.options["seq_len"], 1, example=256)
+        check_int("seed", self.options["seed"])
+        self._loader: Loader | None = None
+        self._digest: str | None = None
+        """Of the data, in a copy that was unpickled."""
+        self.loader  # noqa: B018  (errors of the data come here, not from a worker)
+
+    def _refuse_options(self, path: str | os.PathLike[str], split: str, options: Mapping[str, Any]) -> None:
+        """Raises the error of an option that the class lacks, or whose value is none of its own."""
         if "batch_size" in options:
             given = options["batch_size"]
             size = given if type(given) is int and given > 0 else 8
@@ -109,17 +138,6 @@ class _Sequences:
         for name in options.keys() & CHOICES.keys():
             if not isinstance(options[name], str) or options[name] not in CHOICES[name]:
                 raise unknown_name(name, str(options[name]), CHOICES[name], Argument(name))
-        self.path = str(Path(check_path("path", path)).absolute())
-        self.split, self.options = split, dict(options)
-        self.batch_size = check_int("batch_size", batch_size, 1, example=8)
-        self.shift_labels = self.options.pop("shift_labels")
-        check_bool("shift_labels", self.shift_labels)
-        check_int("seq_len", self.options["seq_len"], 1, example=256)
-        check_int("seed", self.options["seed"])
-        self._loader: Loader | None = None
-        self._digest: str | None = None
-        """Of the data, in a copy that was unpickled."""
-        self.loader  # noqa: B018  (errors of the data come here, not from a worker)
 
     def _refuse_pack(self, path: object, options: Mapping[str, Any]) -> None:
         """Raises `UnknownName`, and `InvalidConfig` for a packing that forms batches in a data set."""
@@ -394,7 +412,11 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         """Raises `WrongType`: the epochs follow one another without an end."""
         steps = ceil_div(len(self.loader.packing(0, 0)), self.batch_size)
         limit = f"an epoch has about {steps:,} batches, and the next one follows it"
-        raise WrongType("a ShardLoader has no length: it has no end", limit=limit, fix=f"zip(range({steps}), loader)")
+        raise WrongType(
+            "a ShardLoader has no length: it has no end",
+            limit=limit,
+            fix=f"zip(range({steps}), loader)  # loader: this ShardLoader",
+        )
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         fix = "iterate over the ShardLoader itself, or DataLoader(loader, batch_size=None)"

@@ -14,6 +14,7 @@ Batch size and packing have no effect beyond the rounding of logits.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
@@ -45,14 +46,22 @@ Progress = Callable[[int, int], None]
 
 _ELSEWHERE = {
     **dict.fromkeys(
-        ("bpb", "bits_per_byte"), "scores.bpb_total counts all targets, scores.bpb_content those with bytes"
+        ("bpb", "bits_per_byte", "score"), "scores.bpb_total counts all targets, scores.bpb_content those with bytes"
     ),
-    **dict.fromkeys(("loss", "mean", "cross_entropy"), "scores.nats.mean() is the loss of an id, in nats"),
+    **dict.fromkeys(
+        ("loss", "mean", "cross_entropy", "ce", "xent"), "scores.nats.mean() is the loss of an id, in nats"
+    ),
     **dict.fromkeys(("nll", "losses"), "scores.nats is the loss of each id"),
+    **dict.fromkeys(
+        ("keys", "items", "metrics", "to_dict", "_asdict"),
+        "vars(scores) has its arrays by name, and scores.bpb_total is a number",
+    ),
     "compare": "slm eval RUN --losses FILE in a shell writes what slm compare takes",
     **dict.fromkeys(("perplexity", "ppl"), "math.exp(scores.nats.mean()) is that of an id; scores.bpb_total compares"),
 }
 """Names of scores in other libraries, each with what stands for it."""
+_OF_SPLIT = re.compile(r"(val|valid|validation|eval|test|mean|avg)_")
+"""The beginning of names such as `val_loss` and `eval_perplexity`."""
 
 
 @explains_indexing
@@ -73,8 +82,13 @@ class Scores:
     documents: str | None = None
     """The digest of the documents, independent of the tokenizer; None where the data have none."""
 
+    @staticmethod
+    def _elsewhere(name: str) -> str | None:
+        """What stands for an attribute or a key of another library."""
+        return _ELSEWHERE.get(_OF_SPLIT.sub("", name.lower(), count=1))
+
     def __getattr__(self, name: str) -> NoReturn:
-        hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        hint = f"; {stands}" if (stands := Scores._elsewhere(name)) else ""
         raise AttributeError(f"Scores has no attribute {name!r}{hint}", name=name, obj=None if hint else self)
 
     def __eq__(self, other: object) -> bool:

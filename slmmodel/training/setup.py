@@ -51,6 +51,7 @@ from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count
 from slmmodel.run_files import FINGERPRINT_FIELDS, VERSION, Counters
 from slmmodel.sizes import ceil_div, format_bytes, format_count
+from slmmodel.training import begun
 from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
 from slmmodel.training.state import initial_state
@@ -153,9 +154,11 @@ def locate_run(
     run = RunFolder(path)
     if not run.exists() and not run.is_version_1():
         run.refuse_other_content()
+        begun.add(path)
         return run
     run.check_entries()
     if force:
+        begun.add(path)
         return run
     run = RunFolder.open(path, allow_mismatch=allow_mismatch)
     if run.finished:
@@ -175,6 +178,7 @@ def locate_run(
                 ", or " if differences or not longer else ", ",
                 Argument("force", True),
                 f", which replaces it{'' if differences else longer}",
+                *begun.of_loop(path),
             ),
             path=str(path),
         )

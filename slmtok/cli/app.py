@@ -79,6 +79,8 @@ class App(NamedTuple):
     """The command line for a command of another tool, where the program knows one by the files that it names."""
     reports: Callable[[str], bool] = lambda message: True
     """Whether this process, of several that run the command, prints an error, or that it was stopped."""
+    shared: Sequence[str] = ()
+    """Commands whose work the processes of torchrun share."""
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         """Runs one command line (without the program's name) and returns its exit status.
@@ -200,6 +202,10 @@ class App(NamedTuple):
             from slmtok.cli.checked_fix import check_fix
 
             check_fix(error, self.program, arguments, *([self.other.program] if self.other else []))
+        with suppress(Exception):
+            from slmtok.cli.launcher import add_launcher
+
+            add_launcher(error, self.name, self.package, arguments, self.shared)
         flags = self._flags(name)
         if not self.reports(errors.error_text(error, flags)):
             return self.policy.exit_status(error)

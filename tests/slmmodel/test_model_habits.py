@@ -779,3 +779,16 @@ def test_a_whole_name_in_its_section_is_taken_as_in_a_file(inside: Path, tmp_pat
     run = slmmodel.train("data", budget="steps=1", output=tmp_path / "new", settings=settings, device="cpu")
     recorded = RunFolder(str(run.path)).config
     assert (recorded["optim"]["lr"], recorded["run"]["seed"]) == (0.002, 3)
+
+
+def test_a_run_that_is_called_and_the_length_of_a_loader(inside: Path) -> None:
+    run, loader = slmmodel.load("run"), ShardLoader("data", seq_len=8, batch_size=2)
+    for ids, names in ((torch.tensor([[1, 2]]), {}), ([1, 2], {"torch": torch})):
+        with pytest.raises(WrongType, match="not callable") as caught:
+            run(ids)
+        assert eval(str(caught.value.fix).partition(", where")[0], {"run": run, "ids": ids, **names}).shape[:2] == (
+            1,
+            2,
+        )
+    with pytest.raises(WrongType, match=r"zip\(range\(\d+\), loader\)  # loader: this ShardLoader"):
+        len(loader)

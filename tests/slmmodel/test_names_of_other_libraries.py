@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import made_runs
-import numpy as np  # noqa: F401 - named by fixes
+import numpy as np
 import torch  # noqa: F401 - named by fixes
 
 import slmmodel
@@ -25,7 +25,8 @@ import slmtok
 from slmmodel import VocabMeta, app
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import ArraySource, Cursor, Loader, ShardDataset, ShardLoader, open_data, open_source
-from slmmodel.errors import with_import, with_import_explained
+from slmmodel.errors import SlmmodelError, WrongType, with_import, with_import_explained
+from slmmodel.evaluation.scoring import Scores
 from slmmodel.foreign_names import CALLS_ELSEWHERE
 from slmmodel.generation import Sample
 
@@ -236,3 +237,27 @@ def test_an_attribute_takes_the_place_of_an_absent_name() -> None:
     source.offsets = [0]
     assert (source.documents, source.offsets) == ("of the class", [0])
     assert {"documents", "offsets"} <= {*dir(source)} and "num_docs" not in dir(source)
+
+
+def test_losses_of_scores_by_names_of_other_libraries() -> None:
+    ones = np.ones(2)
+    scores = Scores(ones, ones.astype(np.uint32), ones.astype(np.uint32), np.array([0, 2]), np.array([2]))
+    names = {"loss": "scores.nats.mean()", "ppl": "math.exp(scores.nats.mean())", "bpb": "scores.bpb_total"}
+    names |= {"perplexity": names["ppl"], "cross_entropy": names["loss"]}
+    for name, ours in names.items():
+        for each in (name, f"val_{name}", f"eval_{name}", f"test_{name}"):
+            with pytest.raises(AttributeError, match=re.escape(ours)):
+                getattr(scores, each)
+            with pytest.raises(WrongType, match=re.escape(ours)):
+                scores[each]
+
+
+def test_two_wrong_arguments_are_told_at_once() -> None:
+    for options in ({"foo": 1}, {"pack": "xx"}, {"batch_size": 2}):
+        with pytest.raises(SlmmodelError, match="; no file or folder 'nope'") as caught:
+            ShardDataset("nope", seq_len=8, **options)
+        assert str(caught.value.fix).endswith("; path=PATH, packed data that exist")
+    for budget in ("foo=3", "steps=x"):
+        with pytest.raises(SlmmodelError, match="; unknown setting 'lr'") as caught:
+            slmmodel.train("data", budget=budget, settings={"lr": 1e-3}, output="new")
+        assert "budget='steps=" in str(caught.value.fix) and str(caught.value.fix).endswith("write optim.lr")

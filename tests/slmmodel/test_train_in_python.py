@@ -437,3 +437,15 @@ def test_settings_of_another_trainer_get_their_values(
         slmmodel.train(place / "data", output=place / "none", budget="steps=1", settings=settings, **options)
     meant = eval(f"dict({caught.value.fix})")["settings"]
     assert fix.items() <= meant.items() and not {"batch_size", "run.batch_size", "model.block_size"} & meant.keys()
+
+
+def test_the_output_of_a_loop_differs_in_each_round(place: Path, small: dict[str, Any], tmp_path: Path) -> None:
+    call = {**small, "output": tmp_path / "new"}
+    slmmodel.train(place / "data", **{**call, "seed": 0})
+    with pytest.raises(OutputExists) as caught:
+        slmmodel.train(place / "data", **{**call, "seed": 1})
+    expression = str(caught.value.fix).partition("in a loop, output=")[2].removesuffix(", where i is its variable")
+    for i in (0, 1):
+        output = eval(expression, {"i": i})
+        assert output == f"{tmp_path / 'new'}-{i}"
+        slmmodel.train(place / "data", **{**call, "output": output, "seed": i})

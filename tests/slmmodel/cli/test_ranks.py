@@ -49,6 +49,41 @@ def test_an_error_of_all_ranks_is_printed_once(slm, rank, options):
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "packed -o new": "name a command first: {} COMMAND packed -o new",
+        "trian packed -o new": "{} train packed -o new",
+        "train packed new": "{} train packed -o new",
+        "train packed --out_dir=new": "use -o new",
+    }.items(),
+)
+def test_the_fix_of_a_rank_keeps_its_launcher(slm, rank, monkeypatch, tmp_path, line, fix):
+    made.write_data(tmp_path / "packed", {"train": [made.documents([30, 40])]})
+    monkeypatch.chdir(tmp_path)
+    rank(0)
+    more = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_USE_AGENT_STORE": "False"}
+    for name, value in more.items():
+        monkeypatch.setenv(name, value)
+    launchers = {"torchrun --nproc-per-node 2 -m slmmodel": None}
+    launchers["accelerate launch --num-processes 2 -m slmmodel"] = ["python", "/bin/accelerate", "launch"]
+    for launcher, words in launchers.items():
+        started = tmp_path / "proc" / str(os.getppid()) / "cmdline"
+        started.parent.mkdir(parents=True, exist_ok=True)
+        given = [*(words or []), "--num-processes", "2", "-m", "slmmodel", *line.split(), ""]
+        started.write_text("\0".join(given if words else ["sh", ""]))
+        monkeypatch.setattr("slmtok.cli.launcher._PROCESS", tmp_path / "proc")
+        assert f"  fix:   {fix.format(launcher)}" in slm(*line.split()).err
+
+
+def test_the_fix_of_a_module_runs_it_where_no_script_is_installed(slm, monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["python3", "-m", "slmmodel", "trian", "packed"])
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python3")
+    assert "  fix:   python3 -m slmmodel train\n" in slm("trian", code=2).err
+
+
+@pytest.mark.cluster
 def test_without_the_store_every_rank_prints(slm, rank, monkeypatch):
     rank(1)
     monkeypatch.setenv("MASTER_PORT", "1")

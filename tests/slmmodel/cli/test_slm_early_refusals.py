@@ -340,6 +340,33 @@ def test_an_amount_without_a_kind(given, meant):
     assert f"--budget {meant}" in caught.value.render(flag_naming)
 
 
+@pytest.mark.parametrize(
+    ("options", "fix"),
+    {
+        "--budget tokens_per_param=20": "--budget tokens=N, where N is 20 times the parameters of the model; slm info ",
+        "--budget chinchilla": "--budget tokens=N, where N is 20 times the parameters of the model; slm info ",
+        "--preset cpu-demo --budget chinchilla=1": "--budget tokens=20016640, 20 for each of the 1,000,832 parameters",
+        "--preset cpu-demo --param-data-ratio 10": "use --budget tokens=10008320, 10 for each of the 1,000,832",
+        "--preset cpu-demo --budget samples=1000": "--budget tokens=256000, 1,000 sequences of 256 ids\n",
+        "--set model.seq_len=64 --budget samples=10": "--budget tokens=640, 10 sequences of 64 ids\n",
+        "--budget samples=1000": "--budget tokens=N, where N is 1,000 times model.seq_len, the ids of a sequence\n",
+        "--budget docs=1000": "--budget epochs=1, which trains on the whole text once; slmtok pack --max-docs 1000 ",
+        "--budget target_flops=1e15": "--budget flops=1e15\n",
+        "--target-flops 1e15": "use --budget flops=1e15\n",
+        "--budget pflops=2": "--budget flops=2e15\n",
+        "--budget num_train_epochs=2": "--budget epochs=2\n",
+        "--budget total_training_steps=40": "--budget steps=40\n",
+        "--budget wall_time=2h": "--budget time=2h\n",
+        "--budget ms=1500": "--budget time=1.5s\n",
+        "--budget gb=2": "--budget bytes=2GB\n",
+        "--budget foo=7": "say what 7 counts: --budget steps=7, for instance, counts batches\n",
+        "--budget 20x": "--budget epochs=20 for passes over the data, or --budget tokens=N, where N is 20 times ",
+    }.items(),
+)
+def test_a_budget_of_another_trainer_keeps_its_amount(slm, here, options, fix):
+    assert f"  fix:   {fix}" in slm("train", "data", "-o", "new", *options.split(), code=2).err
+
+
 def test_fixes_name_the_flags_of_the_command():
     from slmmodel.errors import Argument
 

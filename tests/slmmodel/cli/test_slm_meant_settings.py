@@ -208,3 +208,24 @@ def test_a_budget_in_the_place_of_its_section(slm, text: str, meant: str) -> Non
     line = next(line for line in text.splitlines() if "budget" in line)
     Path("budget.yaml").write_text(text.replace(line.strip(), meant))
     assert re.search(r"^  steps +3\b", slm(*words).out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    {
+        "optim.lr=1e-3 optim.min_lr=1e-4": "--set optim.schedule.final=0.1, the share of optim.lr at the end\n",
+        "optim.min_lr=1e-4": "write optim.schedule.final, which is a share of optim.lr: 1e-4 divided by optim.lr\n",
+        "optim.muon_lr=0.02": "--set optim.lr=0.02\n",
+        "optim.lr=[1e-3,3e-4]": "--set optim.lr=0.001, and a run for each other value\n",
+        "optim.lr=(1e-3,3e-4)": "--set optim.lr=0.001, and a run for each other value\n",
+        "run.seed=[1,2,3]": "--seed 1, and a run for each other value\n",
+        "run.wandb_project=x": "leave it out: export WANDB_PROJECT=x in the shell sets it for run.track=wandb\n",
+        "wandb_log=True": "--set run.track=wandb\n",
+        "report_to=tensorboard": "--set run.track=tensorboard\n",
+        "report_to=none": "leave it out: run.track is empty by default\n",
+    }.items(),
+)
+def test_settings_of_other_trainers_keep_their_value(slm, given, fix):
+    sets = [word for each in given.split() for word in ("--set", each)]
+    err = slm("train", "data", "-o", "new", *sets, code=2).err
+    assert f"  fix:   {fix}" in err
