@@ -155,16 +155,21 @@ class Progress:
     def report(self, stage: str, done: Any, total: Any, text: str = "", *, amount: str | None = None) -> None:
         """Draws a bar or writes a line. `amount` replaces the percentage; `text` is parts separated by ", "."""
         if self._bars is not None:
-            fields: dict[str, Any] = {"text": printable(text), "amount": amount}
-            if stage not in self._tasks:
-                self._tasks[stage] = self._bars.add_task(stage, total=total or None, **fields)
-            if stage != self._stage:
-                for name, task in self._tasks.items():
-                    self._bars.update(task, visible=name == stage)
-            self._bars.update(self._tasks[stage], completed=done, total=total or None, **fields)
+            self._draw(self._bars, stage, done, total, {"text": printable(text), "amount": amount})
         elif not self.quiet:
             self._write_line(stage, done, total, text, amount)
         self._stage = stage
+
+    def _draw(self, bars: Bars, stage: str, done: Any, total: Any, fields: Mapping[str, Any]) -> None:
+        """Shows a stage in the place of the one before it."""
+        is_new = stage not in self._tasks
+        if is_new:
+            # rich draws a task when it is added: a visible one would flash below the stage that it replaces.
+            self._tasks[stage] = bars.add_task(stage, total=total or None, visible=False, **fields)
+        if stage != self._stage:
+            for task in self._tasks.values():
+                bars.update(task, visible=False)
+        bars.update(self._tasks[stage], completed=done, total=total or None, visible=True, refresh=is_new, **fields)
 
     def line(self, text: str) -> None:
         """Writes a line that stays, above the bar."""

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import rich.console
+import rich.progress
 
 from slmtok.cli import progress as runtime
 
@@ -66,6 +68,24 @@ def test_a_bar_has_everything_on_one_line(columns, extra):
     assert bars and all(re.fullmatch(pattern, line.rstrip()) for line in bars), bars
     assert all(len(line.rstrip()) <= columns for line in lines)
     assert lines.count("step 12/30: validation 1.9 bits per byte") == 1
+
+
+def test_one_stage_is_drawn_at_a_time(monkeypatch):
+    bars = rich.progress.Progress(console=rich.console.Console(file=io.StringIO()), auto_refresh=False)
+    drawn = []
+    monkeypatch.setattr(
+        bars, "refresh", lambda: drawn.append([each.description for each in bars.tasks if each.visible])
+    )
+    monkeypatch.setattr(runtime, "_has_terminal", lambda: True)
+    monkeypatch.setattr(runtime, "_make_bars", lambda: bars)
+    with runtime.Progress(quiet=False) as progress:
+        for stage in ("count", "merge", "count"):
+            progress.report(stage, 1, 2)
+            bars.refresh()
+    assert all(len(stages) <= 1 for stages in drawn), drawn
+    assert [stages[0] for stages, before in zip(drawn, [[], *drawn], strict=False) if stages and stages != before] == [
+        *("starting", "count", "merge", "count")
+    ]
 
 
 def test_long_runs_fit_80_columns():
