@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from slmtok.cli.output import printable, settings
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -27,6 +28,8 @@ LINE_STEP_PERCENT = 10
 MAX_SILENCE_SECONDS = 60.0
 """Without a plain line, also where nothing is reported."""
 MIN_BAR_COLUMNS, MAX_BAR_COLUMNS = 8, 40
+BYTE_STAGES = ("count", "encode", "measure", "align", "compare", "audit")
+"""First words of stages whose amount is bytes of text where their total is unknown."""
 _NO_STREAM = (AttributeError, ValueError)
 """Errors of a stderr that is None (pythonw, services), another object, or closed."""
 MAIN_PARTS = 3
@@ -154,6 +157,8 @@ class Progress:
 
     def report(self, stage: str, done: Any, total: Any, text: str = "", *, amount: str | None = None) -> None:
         """Draws a bar or writes a line. `amount` replaces the percentage; `text` is parts separated by ", "."""
+        if amount is None and done and not total and stage.split()[0] in BYTE_STAGES:
+            amount = format_bytes(done)
         if self._bars is not None:
             self._draw(self._bars, stage, done, total, {"text": printable(text), "amount": amount})
         elif not self.quiet:

@@ -88,6 +88,14 @@ def test_one_stage_is_drawn_at_a_time(monkeypatch):
     ]
 
 
+def test_amounts_have_a_unit(capsys, clock):
+    with runtime.Progress(quiet=False) as progress:
+        for stage in ("count", "audit data", "probe"):
+            clock[0] += 100
+            progress(stage, 16_657_516, 0)
+    assert capsys.readouterr().err.splitlines() == ["count: 16.7 MB", "audit data: 16.7 MB", "probe: 16,657,516"]
+
+
 def test_long_runs_fit_80_columns():
     task = runtime_task(description="training", completed=10_000, total=100_000, elapsed=3723)
     text = "loss 3.123, 123,456 tokens/s, 2:05:00 left, 1.234 bpb"
