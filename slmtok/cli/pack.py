@@ -246,7 +246,7 @@ class PackProgress(Progress):
             return
         share = self._share(state.share, totals.bytes, totals.docs)
         rates = self._rates(done, time.monotonic() - self._begun, share)
-        percent = [f"{share:.0%}"] if share is not None else []
+        percent = [f"{100 * share:.0f} %"] if share is not None else []
         amount = ", ".join([*percent, f"{totals.docs:,} documents", format_bytes(totals.bytes)])
         self.report("pack", share or 0, 1.0 if share else 0, rates, amount=amount)
 
