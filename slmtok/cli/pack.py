@@ -221,7 +221,7 @@ def _pack(
 
 
 class PackProgress(Progress):
-    """Called with the state of the run after each chunk: share done, documents/s, MB/s, ids/s, time left.
+    """Called with the state of the run after each chunk: share done, MB/s, time left, documents/s, ids/s.
 
     The share is that of the bytes of the input files, compressed as they are; it is unknown for stdin.
     """
@@ -260,10 +260,11 @@ class PackProgress(Progress):
         assert self._first is not None
         docs, size, tokens = (now - first for now, first in zip(done, self._first, strict=True))
         seconds = max(seconds, 1e-9)
-        rates = f"{docs / seconds:,.0f} documents/s, {size / seconds / 1e6:,.0f} MB/s, {tokens / seconds:,.0f} ids/s"
+        # A narrow terminal shows the first of them.
+        rates = [f"{size / seconds / 1e6:,.0f} MB/s"]
         if share and size:
-            rates += f", {in_time(done[1] * (1 - share) / share / (size / seconds))} left"
-        return rates
+            rates.append(f"{in_time(done[1] * (1 - share) / share / (size / seconds))} left")
+        return ", ".join([*rates, f"{docs / seconds:,.0f} documents/s", f"{tokens / seconds:,.0f} ids/s"])
 
 
 # The summary.
