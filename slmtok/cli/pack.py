@@ -221,7 +221,7 @@ def _pack(
 
 
 class PackProgress(Progress):
-    """Called with the state of the run after each chunk: share done, MB/s, time left, documents/s, ids/s.
+    """Called with the state of the run after each chunk: share done, MB/s, time left, documents, documents/s, ids/s.
 
     The share is that of the bytes of the input files, compressed as they are; it is unknown for stdin.
     """
@@ -247,7 +247,7 @@ class PackProgress(Progress):
         share = self._share(state.share, totals.bytes, totals.docs)
         rates = self._rates(done, time.monotonic() - self._begun, share)
         percent = [f"{100 * share:.0f} %"] if share is not None else []
-        amount = ", ".join([*percent, f"{totals.docs:,} documents", format_bytes(totals.bytes)])
+        amount = ", ".join([*percent, format_bytes(totals.bytes)])
         self.report("pack", share or 0, 1.0 if share else 0, rates, amount=amount)
 
     def _share(self, share_read: float | None, n_bytes: int, docs: int) -> float | None:
@@ -260,11 +260,13 @@ class PackProgress(Progress):
         assert self._first is not None
         docs, size, tokens = (now - first for now, first in zip(done, self._first, strict=True))
         seconds = max(seconds, 1e-9)
-        # A narrow terminal shows the first of them.
+        # A terminal of 80 columns has room for the first three, and for a bar.
         rates = [f"{size / seconds / 1e6:,.0f} MB/s"]
         if share and size:
             rates.append(f"{in_time(done[1] * (1 - share) / share / (size / seconds))} left")
-        return ", ".join([*rates, f"{docs / seconds:,.0f} documents/s", f"{tokens / seconds:,.0f} ids/s"])
+        return ", ".join(
+            [*rates, f"{done[0]:,} documents", f"{docs / seconds:,.0f} documents/s", f"{tokens / seconds:,.0f} ids/s"]
+        )
 
 
 # The summary.

@@ -103,6 +103,13 @@ def test_long_runs_fit_80_columns():
     assert line == "training  step 10000/100000  loss 3.123  123,456 tokens/s  2:05:00 left  1:02:03"
 
 
+def test_packing_has_a_bar_and_the_time_left_in_80_columns():
+    task = runtime_task(description="pack", completed=0.5, total=1.0, elapsed=75)
+    text = "120 MB/s, 12 min 30 s left, 1,234,567 documents, 1,353 documents/s, 14,141,440 ids/s"
+    line = runtime.format_bar(task(text, "50 %, 12.3 GB"), 80)
+    assert line == "pack ━━╌╌╌  50 %, 12.3 GB  120 MB/s  12 min 30 s left  1,234,567 documents  1:15"
+
+
 def runtime_task(**fields):
     """A task of rich with these attributes."""
 
