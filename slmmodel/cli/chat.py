@@ -36,8 +36,10 @@ from slmtok.errors import OutputExists, SlmtokError, suggestion
 from slmtok.files import free_name, read_at_most
 
 HELP = """\
-Type a text, and the model continues everything so far. An empty line continues without a new text.
-  /temperature X   also /top-p X, /top-k N, /max-new N: change a setting; without a value, show it
+Type a text, and the model continues everything so far.
+An empty line continues without a new text.
+  /temperature X   change a setting; without a value, show it
+                   (also /top-p X, /top-k N, /max-new N)
   /undo            forget the last turn
   /clear           forget everything
   /save FILE       write the transcript

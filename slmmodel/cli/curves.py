@@ -160,12 +160,19 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
                 style = {"marker": "o", "markersize": 4, "linestyle": "--"}
                 axes.plot(*curve.points(field, validation), color=colour, label=f"{of_run}, validation", **style)
             axes.set(xlabel=unit, ylabel=label)
+            axes.xaxis.set_major_formatter(_tick)
             axes.grid(alpha=0.3)
     panels[0][0].legend(fontsize="small")
     for axes, name in zip(panels[-1] if has_gates else (), against, strict=False):
         _draw_gates(axes, curves, *AXES[name])
     write(target, figure_bytes(figure, target, f"Training of {names}"), force=force)
     return curves
+
+
+def _tick(value: float, _: int = 0) -> str:
+    """A number on a horizontal axis: 30, 2.5, 160k, 1.5M. With all their digits, numbers run into each other."""
+    power = next((power for power in (4, 3, 2, 1) if abs(value) >= 1000**power), 0)
+    return f"{value / 1000**power:g}{('', 'k', 'M', 'G', 'T')[power]}"
 
 
 def _label(name: str) -> str:
@@ -209,6 +216,7 @@ def _draw_gates(axes: Any, curves: Sequence[Curve], field: str, unit: str) -> No
             axes.plot(x, [sum(each) / len(each) for each in heads], label=label, **style)
             axes.fill_between(x, list(map(min, heads)), list(map(max, heads)), color=style["color"], alpha=0.15)
     axes.set(xlabel=unit, ylabel="gate: weight of the memory", ylim=(0, 1))
+    axes.xaxis.set_major_formatter(_tick)
     axes.grid(alpha=0.3)
     if field == "step":
         axes.legend(fontsize="small", ncols=2)

@@ -227,8 +227,8 @@ class DemoJob:
         seconds: dict[str, float] = {}
 
         @contextmanager
-        def stage(name: str) -> Iterator[None]:
-            progress(name, 0, 0)
+        def stage(name: str, shown: str | None = None) -> Iterator[None]:
+            progress(shown or name, 0, 0)
             begun = time.monotonic()
             yield
             seconds[name] = round(time.monotonic() - begun, 2)
@@ -239,7 +239,7 @@ class DemoJob:
                     self._write_stories()
             with stage("shards"):
                 self._prepare()
-            with stage("import"):
+            with stage("import", "loading torch"):
                 # Not counted as training.
                 import torch  # noqa: F401
             with stage("train"):

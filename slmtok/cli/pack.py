@@ -221,7 +221,7 @@ def _pack(
 
 
 class PackProgress(Progress):
-    """Called with the state of the run after each chunk: share done, documents/s, MB/s, ids/s, time left.
+    """Called with the state of the run after each chunk: share done, MB/s, time left, documents, documents/s, ids/s.
 
     The share is that of the bytes of the input files, compressed as they are; it is unknown for stdin.
     """
@@ -246,8 +246,8 @@ class PackProgress(Progress):
             return
         share = self._share(state.share, totals.bytes, totals.docs)
         rates = self._rates(done, time.monotonic() - self._begun, share)
-        percent = [f"{share:.0%}"] if share is not None else []
-        amount = ", ".join([*percent, f"{totals.docs:,} documents", format_bytes(totals.bytes)])
+        percent = [f"{100 * share:.0f} %"] if share is not None else []
+        amount = ", ".join([*percent, format_bytes(totals.bytes)])
         self.report("pack", share or 0, 1.0 if share else 0, rates, amount=amount)
 
     def _share(self, share_read: float | None, n_bytes: int, docs: int) -> float | None:
@@ -260,10 +260,13 @@ class PackProgress(Progress):
         assert self._first is not None
         docs, size, tokens = (now - first for now, first in zip(done, self._first, strict=True))
         seconds = max(seconds, 1e-9)
-        rates = f"{docs / seconds:,.0f} documents/s, {size / seconds / 1e6:,.0f} MB/s, {tokens / seconds:,.0f} ids/s"
+        # A terminal of 80 columns has room for the first three, and for a bar.
+        rates = [f"{size / seconds / 1e6:,.0f} MB/s"]
         if share and size:
-            rates += f", {in_time(done[1] * (1 - share) / share / (size / seconds))} left"
-        return rates
+            rates.append(f"{in_time(done[1] * (1 - share) / share / (size / seconds))} left")
+        return ", ".join(
+            [*rates, f"{done[0]:,} documents", f"{docs / seconds:,.0f} documents/s", f"{tokens / seconds:,.0f} ids/s"]
+        )
 
 
 # The summary.

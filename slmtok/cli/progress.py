@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from slmtok.cli.output import printable, settings
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -27,6 +28,8 @@ LINE_STEP_PERCENT = 10
 MAX_SILENCE_SECONDS = 60.0
 """Without a plain line, also where nothing is reported."""
 MIN_BAR_COLUMNS, MAX_BAR_COLUMNS = 8, 40
+BYTE_STAGES = ("count", "encode", "measure", "align", "compare", "audit")
+"""First words of stages whose amount is bytes of text where their total is unknown."""
 _NO_STREAM = (AttributeError, ValueError)
 """Errors of a stderr that is None (pythonw, services), another object, or closed."""
 MAIN_PARTS = 3
@@ -154,17 +157,24 @@ class Progress:
 
     def report(self, stage: str, done: Any, total: Any, text: str = "", *, amount: str | None = None) -> None:
         """Draws a bar or writes a line. `amount` replaces the percentage; `text` is parts separated by ", "."""
+        if amount is None and done and not total and stage.split()[0] in BYTE_STAGES:
+            amount = format_bytes(done)
         if self._bars is not None:
-            fields: dict[str, Any] = {"text": printable(text), "amount": amount}
-            if stage not in self._tasks:
-                self._tasks[stage] = self._bars.add_task(stage, total=total or None, **fields)
-            if stage != self._stage:
-                for name, task in self._tasks.items():
-                    self._bars.update(task, visible=name == stage)
-            self._bars.update(self._tasks[stage], completed=done, total=total or None, **fields)
+            self._draw(self._bars, stage, done, total, {"text": printable(text), "amount": amount})
         elif not self.quiet:
             self._write_line(stage, done, total, text, amount)
         self._stage = stage
+
+    def _draw(self, bars: Bars, stage: str, done: Any, total: Any, fields: Mapping[str, Any]) -> None:
+        """Shows a stage in the place of the one before it."""
+        is_new = stage not in self._tasks
+        if is_new:
+            # rich draws a task when it is added: a visible one would flash below the stage that it replaces.
+            self._tasks[stage] = bars.add_task(stage, total=total or None, visible=False, **fields)
+        if stage != self._stage:
+            for task in self._tasks.values():
+                bars.update(task, visible=False)
+        bars.update(self._tasks[stage], completed=done, total=total or None, visible=True, refresh=is_new, **fields)
 
     def line(self, text: str) -> None:
         """Writes a line that stays, above the bar."""

@@ -18,6 +18,7 @@ import pytest
 from test_slm_sample import make_run, tokenizer  # noqa: F401
 
 from slmmodel.cli import open_by_path
+from slmmodel.cli.chat import HELP
 from slmtok.atomic import write_error
 
 
@@ -29,6 +30,11 @@ def run(tokenizer: Path, tmp_path: Path) -> Path:  # noqa: F811
 def chat(slm, monkeypatch, run, typed, *options, code=0):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode("utf-8", "surrogateescape"))))
     return slm("chat", run, "--max-new", 6, *options, code=code)
+
+
+def test_the_help_fits_80_columns():
+    lines = f"runs/my-first-run: {HELP}".splitlines()
+    assert all(len(line) <= 80 for line in lines), lines
 
 
 def test_each_turn_continues_the_whole_text(slm, monkeypatch, run):

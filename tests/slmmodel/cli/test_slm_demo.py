@@ -50,6 +50,21 @@ def test_what_is_no_tokenizer_is_not_called_one(slm, text, line, fact):
 
 
 @pytest.mark.usefixtures("short_samples")
+def test_progress_names_what_takes_the_time(slm, text, monkeypatch):
+    stages = []
+
+    class Recorded(slm_demo.TrainProgress):
+        def report(self, stage, *rest, **more):
+            stages.append(stage)
+            super().report(stage, *rest, **more)
+
+    monkeypatch.setattr(slm_demo, "TrainProgress", Recorded)
+    Path("text.txt").write_bytes(text)
+    slm(*["demo", "text.txt", "--vocab", "300", "--budget", "steps=1", "--threads", "1", "-o", "new"], code=0)
+    assert "loading torch" in stages and "import" not in stages, stages
+
+
+@pytest.mark.usefixtures("short_samples")
 def test_a_setting_is_of_training_on_the_data_of_a_demo(slm, text):
     Path("text.txt").write_bytes(text)
     line = "demo text.txt --vocab 300 --steps 1 --lr 1e-3 --threads 1 -o new"

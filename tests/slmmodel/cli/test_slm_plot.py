@@ -24,6 +24,7 @@ import small  # noqa: E402
 
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.cli import main  # noqa: E402
+from slmmodel.cli.curves import _tick  # noqa: E402
 from slmmodel.trainer import train  # noqa: E402
 from slmmodel.training import status  # noqa: E402
 
@@ -61,6 +62,12 @@ def test_names_are_no_formulas_and_are_all_in_the_legend(slm, runs):
     texts = re.findall(r"<!-- (.*?) -->", Path("x.svg").read_text())
     assert f"Training of {', '.join(names)}" in texts
     assert [text.strip() for text in texts if text.strip() in names] == names
+
+
+def test_numbers_on_an_axis_are_short():
+    assert [_tick(value) for value in (0, 2.5, 30, 1000, 160_000, 1.5e6, 2e9)] == [
+        *("0", "2.5", "30", "1k", "160k", "1.5M", "2G")
+    ]
 
 
 @pytest.mark.filterwarnings("error")

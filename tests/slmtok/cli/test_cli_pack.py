@@ -397,9 +397,9 @@ def test_progress_says_how_fast_and_how_long(capsys, clock):
         clock[0] += 10
         progress.update(state(7000, None))
     assert capsys.readouterr().err.splitlines() == [
-        "pack: 30%, 3,000 documents, 3.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s, 35.0 s left",
-        "pack: 50%, 5,000 documents, 5.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s, 25.0 s left",
-        "pack: 7,000 documents, 7.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s",
+        "pack: 30 %, 3.0 MB, 0 MB/s, 35.0 s left, 3,000 documents, 200 documents/s, 80,000 ids/s",
+        "pack: 50 %, 5.0 MB, 0 MB/s, 25.0 s left, 5,000 documents, 200 documents/s, 80,000 ids/s",
+        "pack: 7.0 MB, 0 MB/s, 7,000 documents, 200 documents/s, 80,000 ids/s",
     ]
     with PackProgress(PackOptions(), quiet=True) as progress:
         for step in (1, 2):

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import rich.console
+import rich.progress
 
 from slmtok.cli import progress as runtime
 
@@ -68,11 +70,44 @@ def test_a_bar_has_everything_on_one_line(columns, extra):
     assert lines.count("step 12/30: validation 1.9 bits per byte") == 1
 
 
+def test_one_stage_is_drawn_at_a_time(monkeypatch):
+    bars = rich.progress.Progress(console=rich.console.Console(file=io.StringIO()), auto_refresh=False)
+    drawn = []
+    monkeypatch.setattr(
+        bars, "refresh", lambda: drawn.append([each.description for each in bars.tasks if each.visible])
+    )
+    monkeypatch.setattr(runtime, "_has_terminal", lambda: True)
+    monkeypatch.setattr(runtime, "_make_bars", lambda: bars)
+    with runtime.Progress(quiet=False) as progress:
+        for stage in ("count", "merge", "count"):
+            progress.report(stage, 1, 2)
+            bars.refresh()
+    assert all(len(stages) <= 1 for stages in drawn), drawn
+    assert [stages[0] for stages, before in zip(drawn, [[], *drawn], strict=False) if stages and stages != before] == [
+        *("starting", "count", "merge", "count")
+    ]
+
+
+def test_amounts_have_a_unit(capsys, clock):
+    with runtime.Progress(quiet=False) as progress:
+        for stage in ("count", "audit data", "probe"):
+            clock[0] += 100
+            progress(stage, 16_657_516, 0)
+    assert capsys.readouterr().err.splitlines() == ["count: 16.7 MB", "audit data: 16.7 MB", "probe: 16,657,516"]
+
+
 def test_long_runs_fit_80_columns():
     task = runtime_task(description="training", completed=10_000, total=100_000, elapsed=3723)
     text = "loss 3.123, 123,456 tokens/s, 2:05:00 left, 1.234 bpb"
     line = runtime.format_bar(task(text, "step 10000/100000"), 80)
     assert line == "training  step 10000/100000  loss 3.123  123,456 tokens/s  2:05:00 left  1:02:03"
+
+
+def test_packing_has_a_bar_and_the_time_left_in_80_columns():
+    task = runtime_task(description="pack", completed=0.5, total=1.0, elapsed=75)
+    text = "120 MB/s, 12 min 30 s left, 1,234,567 documents, 1,353 documents/s, 14,141,440 ids/s"
+    line = runtime.format_bar(task(text, "50 %, 12.3 GB"), 80)
+    assert line == "pack ━━╌╌╌  50 %, 12.3 GB  120 MB/s  12 min 30 s left  1,234,567 documents  1:15"
 
 
 def runtime_task(**fields):
