@@ -184,6 +184,31 @@ def unreadable(path: str, error: OSError) -> Unreadable:
     return Unreadable(fact, where=path, fix="name a readable file", path=path, os_error=error.errno)
 
 
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """The path without symbolic links. Raises `Unreadable` for links that lead back to themselves.
+
+    Before 3.13, `Path.resolve` of Python raises `RuntimeError` for them; later it leaves them as they are.
+    """
+    place = Path(path)
+    for each in (place, *place.parents):
+        if each.is_symlink() and _is_loop(each):
+            raise Unreadable(
+                f"{str(each)!r} is a symbolic link that leads back to itself",
+                where=f"it is a link to {str(each.readlink())!r}",
+                fix="remove the link, or put the file or folder itself in its place",
+                path=str(each),
+            )
+    return Path(os.path.realpath(place))
+
+
+def _is_loop(link: Path) -> bool:
+    try:
+        link.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
 def local_path(path: str) -> str | None:
     """The path that exists and that an address `file://...`, or a path of Windows, means; None for others."""
     host = path.removeprefix(_LOCAL).removeprefix("localhost")
