@@ -114,7 +114,7 @@ def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
 
     Manifests are renamed first, so that a half-removed folder is not complete. That of the folder itself is removed
     last, by the next complete run where a tokenizer file stays: with it the folder is still one of packed data. Raises
-    `OutputExists`, before anything is removed, for shards that neither names.
+    `OutputExists`, before anything is removed, for shards that neither names, and for folders in the place of files.
     """
     stale = {folder: _files_of_manifest(folder) | _files_of(folder, shards_of_run)}
     for path in sorted(folder.iterdir()):
@@ -124,6 +124,7 @@ def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
                 stale[path] = named | {VOCAB, TOKENIZER}
     for path, names in stale.items():
         _refuse_unknown_shards(path, names)
+        _refuse_folders(path, names)
     for path in stale:
         if (path / MANIFEST).exists():
             (path / MANIFEST).replace(path / REMOVED)
@@ -140,6 +141,19 @@ def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
     (folder / PLAN).unlink(missing_ok=True)
     if (folder / JOURNAL).exists():
         os.truncate(folder / JOURNAL, 0)
+
+
+def _refuse_folders(folder: Path, names: Collection[str]) -> None:
+    """Raises `OutputExists` for a folder in the place of a file that is removed or written: its content is unknown."""
+    places = [folder / name for name in (*sorted(names), *sorted(_FORMAT_FILES), REMOVED)]
+    found = next((place for place in places if place.is_dir() and not place.is_symlink()), None)
+    if found is not None:
+        raise OutputExists(
+            f"{str(found)!r} is a folder, in the place of a file of the packed data",
+            where=f"{folder}; nothing was removed",
+            fix=(f"mv {shlex.quote(str(found))} elsewhere; or name another ", Setting("output")),
+            path=str(found),
+        )
 
 
 def _files_of_manifest(folder: Path) -> set[str]:

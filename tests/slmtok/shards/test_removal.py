@@ -10,7 +10,7 @@ from slmtok_shards import content
 
 from slmmodel.data.shards import refuse_link as refuse_link_of_model
 from slmmodel.errors import Unreadable as UnreadableByModel
-from slmtok.errors import CorruptShard, OutputExists, Unreadable
+from slmtok.errors import CorruptShard, OutputExists, Unreadable, render
 from slmtok.formats.export import export
 from slmtok.shards import folder, open_shards, pack
 from slmtok.shards.format import refuse_link
@@ -110,6 +110,22 @@ def test_shards_that_nothing_names_are_refused(records, tokenizer, packed, name)
     with pytest.raises(OutputExists, match=f"{name}', which no manifest or journal of it names"):
         pack(records, tokenizer, packed, force=True)
     assert content_of_files(packed) == before
+
+
+@pytest.mark.parametrize("name", ["train-00000.bin", "plan.json", "journal.jsonl", "vocab.json", folder.REMOVED])
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_removed(records, tokenizer, packed, name):
+    """The manifest was taken away, and the fix "make the folder writable" led to the same error."""
+    place = packed / name
+    place.unlink(missing_ok=True)
+    (place / "kept").mkdir(parents=True)
+    before = sorted(packed.rglob("*"))
+    with pytest.raises((OutputExists, CorruptShard)) as caught:
+        pack(records, tokenizer, packed, force=True)
+    assert sorted(packed.rglob("*")) == before
+    assert render(caught.value.parts["fix"]).startswith(f"mv {place} elsewhere")
+    (place / "kept").rmdir()
+    place.rmdir()
+    pack(records, tokenizer, packed, force=True)
 
 
 def test_folders_that_only_look_like_subsets_stay(records, tokenizer, tmp_path, packed):
