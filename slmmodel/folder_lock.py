@@ -67,16 +67,25 @@ def check_folder(path: Path) -> None:
             )
 
 
-def not_written(path: Path, error: OSError, *, left: str = "") -> DiskFull | Unreadable:
-    """The error for a file or folder that could not be written, with what makes it writable; `left` follows the place.
+def lack_of_room(folder: Path) -> tuple[str, str]:
+    """What a full disk lacks, and what gives it: space, or inodes, of which each file takes one.
 
-    A disk is also full without a free inode.
+    Some file systems count no inodes, and Windows has no `statvfs`.
     """
+    with suppress(OSError, AttributeError):
+        found = os.statvfs(folder)
+        if found.f_files and not found.f_favail:
+            return "no inodes left", "remove some files from its disk"
+    return "no space left", "free some space"
+
+
+def not_written(path: Path, error: OSError, *, left: str = "") -> DiskFull | Unreadable:
+    """The error for a file or folder that cannot be written, with what makes it writable; `left` follows the place."""
     where = str(path.parent) + left
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        fact = f"no space left while writing {path.name!r}"
-        fix = "free some space, and run the same command again; it continues"
-        return DiskFull(fact, where=where, fix=fix, path=str(path))
+        fact, remedy = lack_of_room(path.parent)
+        fix = f"{remedy}, and run the same command again; it continues"
+        return DiskFull(f"{fact} while writing {path.name!r}", where=where, fix=fix, path=str(path))
     limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
     limit = limits.get(error.errno or 0)
     fix = (

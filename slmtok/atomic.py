@@ -30,6 +30,7 @@ from slmtok.shell_commands import makes_folder
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE = "no space left"
 REMEDIES = {
     errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
     errno.EMFILE: "raise the limit on open files (ulimit -n)",
@@ -493,16 +494,29 @@ def _is_working_folder_removed() -> bool:
     return False
 
 
+def lack_of_room(folder: Path) -> tuple[str, str]:
+    """What a full disk lacks, and what gives it: space, or inodes, of which each file takes one.
+
+    Some file systems count no inodes, and Windows has no `statvfs`.
+    """
+    with suppress(OSError, AttributeError):
+        found = os.statvfs(folder)
+        if found.f_files and not found.f_favail:
+            return "no inodes left", "remove some files from its disk"
+    return NO_SPACE, "free some space"
+
+
 def write_error(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
     """The error for an output that could not be written. `partial`: some of several are written, and stay."""
     left = _left(partial)
     if error.errno == errno.ENOENT and not path.is_absolute() and _is_working_folder_removed():
         return MissingInput("the working folder was removed", fix="cd to a folder that exists", path=".")
     if error.errno in _FULL:
+        fact, remedy = lack_of_room(path.parent)
         return DiskFull(
-            f"no space left while writing {path.name!r}",
+            f"{fact} while writing {path.name!r}",
             where=f"{path.parent}; {left}",
-            fix="free some space, then run the same command again",
+            fix=f"{remedy}, then run the same command again",
             path=str(path),
         )
     return Unreadable(

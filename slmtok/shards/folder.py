@@ -289,15 +289,17 @@ def explained(error: OSError, folder: Path, state: State, bytes_left: int | None
             path=name,
             os_error=error.errno,
         )
-    free = 0
-    with suppress(OSError):
-        free = shutil.disk_usage(folder).free
     docs = sum(state.totals(split).docs for split in SPLITS)
-    room = f"about {bytes_left / (1 << 30):.1f} GiB" if bytes_left else "some space"
+    lack, remedy = atomic.lack_of_room(folder)
+    room = ""
+    if lack == atomic.NO_SPACE:
+        with suppress(OSError):
+            room = f" (free {shutil.disk_usage(folder).free / (1 << 20):,.0f} MiB)"
+        remedy = f"free about {bytes_left / (1 << 30):.1f} GiB" if bytes_left else remedy
     return DiskFull(
-        f"no space left while writing shard {len(state.shards)} (free {free / (1 << 20):,.0f} MiB)",
+        f"{lack} while writing shard {len(state.shards)}{room}",
         where=f"{name}; {len(state.shards)} shards are complete, and a partial shard is never read",
-        fix=f"free {room}, then run the same command again; it resumes at document {docs:,}",
+        fix=f"{remedy}, then run the same command again; it resumes at document {docs:,}",
         path=name,
         document=docs,
     )
