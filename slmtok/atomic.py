@@ -129,7 +129,7 @@ def output_set(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = Fals
         yield outputs
         outputs.finish()
     except BaseException as error:
-        is_partial = outputs.clean_up()
+        is_partial = outputs.clean_up() or bool(_unfinished(paths, paths[0]))
         translated = _translate_error(error, outputs.temporary, paths, partial=is_partial)
         if translated is not None:
             raise translated from error
@@ -255,7 +255,7 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
             probe.touch(exist_ok=False)
             probe.unlink()
         except OSError as error:
-            raise write_error(error, path) from error
+            raise write_error(error, path, partial=bool(_unfinished(paths, paths[0]))) from error
 
 
 def output_path(target: object) -> Path:
