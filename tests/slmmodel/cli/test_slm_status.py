@@ -331,6 +331,13 @@ def test_a_copy_of_a_checkpoint_under_another_name_is_named(slm, running):
     assert f"fix:   rm -r {saved / 'step-35'}" in ran.err
 
 
+def test_an_address_before_a_path_of_this_system_names_the_path(slm, stopped):
+    for address in (f"file:{stopped}", f"file://{stopped}", f"hf:{stopped}"):
+        assert slm("status", address, code=1).err == (
+            f"error: {address!r} is an address\n  limit: a path of this system\n  fix:   name {str(stopped)!r}\n"
+        )
+
+
 def test_of_old_lines_only_validations_and_spikes_are_parsed(running, monkeypatch):
     template = {key: value for key, value in small.lines(running)[-1].items() if "val_" not in key}
     rows = [{**template, "step": step, "tokens": 64 * step, "seconds": step / 10} for step in range(1, 3001)]
