@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from slmmodel.errors import DiskFull, OutputExists, Unreadable
+from slmmodel.errors import Argument, DiskFull, MissingInput, OutputExists, Unreadable
 
 LOCK = ".lock"
 _LOCKED_BYTE = 1 << 30
@@ -77,6 +77,15 @@ def lack_of_room(folder: Path) -> tuple[str, str]:
         if found.f_files and not found.f_favail:
             return "no inodes left", "remove some files from its disk"
     return "no space left", "free some space"
+
+
+def refuse_broken_link(folder: Path) -> None:
+    """Raises `MissingInput` for a link to nothing in the path of an output, behind which no folder can be made."""
+    for each in (folder, *folder.parents):
+        if each.is_symlink() and not each.exists():
+            fact = f"{str(each)!r} is a link to {str(each.readlink())!r}, which does not exist"
+            fix = ("make the link again, or name another ", Argument("output"))
+            raise MissingInput(fact, fix=fix, path=str(each))
 
 
 def not_written(path: Path, error: OSError, *, left: str = "") -> DiskFull | Unreadable:
@@ -161,6 +170,7 @@ def locked(folder: Path) -> Iterator[FolderHandle | None]:
         return
     is_new = not folder.exists()
     file = None
+    refuse_broken_link(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = _acquire(folder)

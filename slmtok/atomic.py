@@ -302,8 +302,17 @@ def _check_target(path: Path, *, force: bool, option: str) -> None:
         fix = (Setting("force", True), " to replace it, or ", *another)
         raise OutputExists(f"output {name!r} exists", fix=fix, path=name)
     if not path.parent.is_dir():
+        refuse_broken_link(path.parent, another)
         fact = f"no folder {str(path.parent)!r} for the output {path.name!r}"
         raise MissingInput(fact, fix=makes_folder(str(path.parent)), path=str(path.parent))
+
+
+def refuse_broken_link(folder: Path, another: tuple[str | Setting, ...]) -> None:
+    """Raises `MissingInput` for a link to nothing, behind which no folder can be made. another: an output to name."""
+    for each in (folder, *folder.parents):
+        if each.is_symlink() and not each.exists():
+            fact = f"{str(each)!r} is a link to {str(each.readlink())!r}, which does not exist"
+            raise MissingInput(fact, fix=("make the link again, or ", *another), path=str(each))
 
 
 def _is_of_system(path: Path) -> bool:

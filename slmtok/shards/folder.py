@@ -36,7 +36,8 @@ _FORMAT_FILES = {MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER}
 
 
 def make(folder: Path) -> None:
-    """Creates the folder, and those above it. Raises `OutputExists` for the name of a file or of a broken link."""
+    """Creates the folder, and those above it. Raises `OutputExists` for a file, `MissingInput` for a broken link."""
+    atomic.refuse_broken_link(folder, ("name another ", Setting("output")))
     if os.path.lexists(folder) and not folder.is_dir():
         raise OutputExists(f"output {str(folder)!r} is a file", fix="name a folder, or a new one", path=str(folder))
     folder.mkdir(parents=True, exist_ok=True)

@@ -199,6 +199,19 @@ def test_the_engines_full_disk_names_the_output(folder, number):
         raise Unreadable("no file of texts", path="a.txt", os_error=errno.EACCES)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+@pytest.mark.parametrize("target", ["lost", "link"])
+def test_a_folder_behind_a_broken_link_is_not_made(slmtok, folder, monkeypatch, target):
+    """`mkdir -p link` was said, and that a link is a file; both led to the same error."""
+    monkeypatch.chdir(folder)
+    Path("link").symlink_to(target)
+    lines = ("train d --vocab 280 -o link/t.json", "pack d -t tok.json -o link", "pack d -t tok.json -o link/x")
+    for line in lines:
+        ran = slmtok(*line.split())
+        assert ran.err.startswith(f"error: 'link' is a link to {target!r}, which does not exist\n"), ran.err
+        assert ran.err.endswith("fix:   make the link again, or name another --output\n")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows counts no inodes")
 def test_a_disk_without_inodes_is_not_called_full_of_bytes(folder, monkeypatch):
     """ "no space left", and "free some space", were said of a disk with free bytes."""
