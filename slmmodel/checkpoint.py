@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel import run_entries
-from slmmodel.checks import check_utf8, folder_of, is_address, place_of_missing, vocab_written_again
+from slmmodel.checks import check_utf8, folder_of, is_address, path_of_address, place_of_missing, vocab_written_again
 from slmmodel.errors import (
     Argument,
     CorruptFile,
@@ -181,7 +181,10 @@ class RunFolder:
         fact, where, limit = f"{shown} is not a run folder", f"it has no {self._lost_file()}", None
         folder, found = folder_of(self.path), self.enclosing
         near, trained = known_runs(folder) or (None if fix else known_runs(Path())), "slm train DATA -o RUN"
-        if is_address(name):
+        if meant := path_of_address(name):
+            fact, where, limit = f"{shown} is an address", "", "a path of this system"
+            fix = f"name {meant!r}"
+        elif is_address(name):
             fact, where, limit = f"{shown} is an address, and only folders are read", "", near
             fix = "if it is a run, fetch it first, and name the copy"
         elif not os.path.exists(self.path):  # noqa: PTH110

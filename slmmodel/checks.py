@@ -158,8 +158,19 @@ def is_address(path: str) -> bool:
     return _ADDRESS.match(path) is not None and not os.path.isdir(path.partition("/")[0])  # noqa: PTH112
 
 
+_ADDRESS_OF_PATH = re.compile("(?:[a-z0-9]{2,}:|file://(?:localhost)?)(/[^/].*)", re.DOTALL)
+
+
+def path_of_address(path: str) -> str | None:
+    """The path that exists and that `file:///...`, or another kind of address before it, means; None for others."""
+    address = _ADDRESS_OF_PATH.fullmatch(path)
+    return address[1] if address and os.path.lexists(address[1]) else None
+
+
 def missing_path(path: str, fix: Fix) -> MissingInput:
     """The error for a path that does not exist."""
+    if meant := path_of_address(path):
+        return MissingInput(f"{path!r} is an address", limit="a path of this system", fix=repr(meant), path=path)
     if is_address(path):
         fact = f"{path!r} is an address, and only files are read"
         return MissingInput(fact, fix="fetch it first, and name the copy", path=path)

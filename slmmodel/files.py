@@ -254,6 +254,31 @@ def reading(path: Path) -> Iterator[None]:
         raise Unreadable(fact, where=str(path), fix="check the file and its disk", path=str(path)) from error
 
 
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """The path without symbolic links. Raises `Unreadable` for links that lead back to themselves.
+
+    Before 3.13, `Path.resolve` of Python raises `RuntimeError` for them; later it leaves them as they are.
+    """
+    place = Path(path)
+    for each in (place, *place.parents):
+        if each.is_symlink() and _is_loop(each):
+            raise Unreadable(
+                f"{str(each)!r} is a symbolic link that leads back to itself",
+                where=f"it is a link to {str(each.readlink())!r}",
+                fix="remove the link, or put the file or folder itself in its place",
+                path=str(each),
+            )
+    return Path(os.path.realpath(place))
+
+
+def _is_loop(link: Path) -> bool:
+    try:
+        link.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
 def read_file(path: Path, max_bytes: int = -1) -> bytes:
     """The bytes of a file, or the first `max_bytes` of them. Raises `Unreadable`, and `FileNotFoundError`."""
     with reading(path), path.open("rb") as file:

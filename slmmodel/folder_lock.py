@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from slmmodel.errors import DiskFull, OutputExists, Unreadable
+from slmmodel.errors import Argument, DiskFull, MissingInput, OutputExists, Unreadable
 
 LOCK = ".lock"
 _LOCKED_BYTE = 1 << 30
@@ -67,16 +67,34 @@ def check_folder(path: Path) -> None:
             )
 
 
-def not_written(path: Path, error: OSError, *, left: str = "") -> DiskFull | Unreadable:
-    """The error for a file or folder that could not be written, with what makes it writable; `left` follows the place.
+def lack_of_room(folder: Path) -> tuple[str, str]:
+    """What a full disk lacks, and what gives it: space, or inodes, of which each file takes one.
 
-    A disk is also full without a free inode.
+    Some file systems count no inodes, and Windows has no `statvfs`.
     """
+    with suppress(OSError, AttributeError):
+        found = os.statvfs(folder)
+        if found.f_files and not found.f_favail:
+            return "no inodes left", "remove some files from its disk"
+    return "no space left", "free some space"
+
+
+def refuse_broken_link(folder: Path) -> None:
+    """Raises `MissingInput` for a link to nothing in the path of an output, behind which no folder can be made."""
+    for each in (folder, *folder.parents):
+        if each.is_symlink() and not each.exists():
+            fact = f"{str(each)!r} is a link to {str(each.readlink())!r}, which does not exist"
+            fix = ("make the link again, or name another ", Argument("output"))
+            raise MissingInput(fact, fix=fix, path=str(each))
+
+
+def not_written(path: Path, error: OSError, *, left: str = "") -> DiskFull | Unreadable:
+    """The error for a file or folder that cannot be written, with what makes it writable; `left` follows the place."""
     where = str(path.parent) + left
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        fact = f"no space left while writing {path.name!r}"
-        fix = "free some space, and run the same command again; it continues"
-        return DiskFull(fact, where=where, fix=fix, path=str(path))
+        fact, remedy = lack_of_room(path.parent)
+        fix = f"{remedy}, and run the same command again; it continues"
+        return DiskFull(f"{fact} while writing {path.name!r}", where=where, fix=fix, path=str(path))
     limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
     limit = limits.get(error.errno or 0)
     fix = (
@@ -152,6 +170,7 @@ def locked(folder: Path) -> Iterator[FolderHandle | None]:
         return
     is_new = not folder.exists()
     file = None
+    refuse_broken_link(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = _acquire(folder)

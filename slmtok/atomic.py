@@ -30,6 +30,7 @@ from slmtok.shell_commands import makes_folder
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE = "no space left"
 REMEDIES = {
     errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
     errno.EMFILE: "raise the limit on open files (ulimit -n)",
@@ -128,7 +129,7 @@ def output_set(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = Fals
         yield outputs
         outputs.finish()
     except BaseException as error:
-        is_partial = outputs.clean_up()
+        is_partial = outputs.clean_up() or bool(_unfinished(paths, paths[0]))
         translated = _translate_error(error, outputs.temporary, paths, partial=is_partial)
         if translated is not None:
             raise translated from error
@@ -254,7 +255,7 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
             probe.touch(exist_ok=False)
             probe.unlink()
         except OSError as error:
-            raise write_error(error, path) from error
+            raise write_error(error, path, partial=bool(_unfinished(paths, paths[0]))) from error
 
 
 def output_path(target: object) -> Path:
@@ -301,8 +302,17 @@ def _check_target(path: Path, *, force: bool, option: str) -> None:
         fix = (Setting("force", True), " to replace it, or ", *another)
         raise OutputExists(f"output {name!r} exists", fix=fix, path=name)
     if not path.parent.is_dir():
+        refuse_broken_link(path.parent, another)
         fact = f"no folder {str(path.parent)!r} for the output {path.name!r}"
         raise MissingInput(fact, fix=makes_folder(str(path.parent)), path=str(path.parent))
+
+
+def refuse_broken_link(folder: Path, another: tuple[str | Setting, ...]) -> None:
+    """Raises `MissingInput` for a link to nothing, behind which no folder can be made. another: an output to name."""
+    for each in (folder, *folder.parents):
+        if each.is_symlink() and not each.exists():
+            fact = f"{str(each)!r} is a link to {str(each.readlink())!r}, which does not exist"
+            raise MissingInput(fact, fix=("make the link again, or ", *another), path=str(each))
 
 
 def _is_of_system(path: Path) -> bool:
@@ -493,16 +503,29 @@ def _is_working_folder_removed() -> bool:
     return False
 
 
+def lack_of_room(folder: Path) -> tuple[str, str]:
+    """What a full disk lacks, and what gives it: space, or inodes, of which each file takes one.
+
+    Some file systems count no inodes, and Windows has no `statvfs`.
+    """
+    with suppress(OSError, AttributeError):
+        found = os.statvfs(folder)
+        if found.f_files and not found.f_favail:
+            return "no inodes left", "remove some files from its disk"
+    return NO_SPACE, "free some space"
+
+
 def write_error(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
     """The error for an output that could not be written. `partial`: some of several are written, and stay."""
     left = _left(partial)
     if error.errno == errno.ENOENT and not path.is_absolute() and _is_working_folder_removed():
         return MissingInput("the working folder was removed", fix="cd to a folder that exists", path=".")
     if error.errno in _FULL:
+        fact, remedy = lack_of_room(path.parent)
         return DiskFull(
-            f"no space left while writing {path.name!r}",
+            f"{fact} while writing {path.name!r}",
             where=f"{path.parent}; {left}",
-            fix="free some space, then run the same command again",
+            fix=f"{remedy}, then run the same command again",
             path=str(path),
         )
     return Unreadable(

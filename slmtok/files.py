@@ -80,6 +80,8 @@ _DATA_SET_PAGE = re.compile(
 _MODEL_PAGE = re.compile(rf"{_HUB}(?!(?:blog|datasets|docs|papers|spaces)/)((?:[\w.-]+/)?[\w.-]+)(?:/tree/[^/]+)?/?")
 _LOCAL = "file://"
 _ADDRESS = re.compile("([a-z0-9]{2,}:)//?")
+_ADDRESS_OF_PATH = re.compile("[a-z0-9]{2,}:(/[^/].*)", re.DOTALL)
+"""Such as `file:/tmp/x`, or `hf:/tmp/x`: the kind of an address before a path of this system."""
 
 
 def read_limited(path: str | os.PathLike[str], kind: str) -> bytes:
@@ -184,8 +186,35 @@ def unreadable(path: str, error: OSError) -> Unreadable:
     return Unreadable(fact, where=path, fix="name a readable file", path=path, os_error=error.errno)
 
 
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """The path without symbolic links. Raises `Unreadable` for links that lead back to themselves.
+
+    Before 3.13, `Path.resolve` of Python raises `RuntimeError` for them; later it leaves them as they are.
+    """
+    place = Path(path)
+    for each in (place, *place.parents):
+        if each.is_symlink() and _is_loop(each):
+            raise Unreadable(
+                f"{str(each)!r} is a symbolic link that leads back to itself",
+                where=f"it is a link to {str(each.readlink())!r}",
+                fix="remove the link, or put the file or folder itself in its place",
+                path=str(each),
+            )
+    return Path(os.path.realpath(place))
+
+
+def _is_loop(link: Path) -> bool:
+    try:
+        link.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
 def local_path(path: str) -> str | None:
     """The path that exists and that an address `file://...`, or a path of Windows, means; None for others."""
+    if (address := _ADDRESS_OF_PATH.fullmatch(path)) and os.path.lexists(address[1]):
+        return address[1]
     host = path.removeprefix(_LOCAL).removeprefix("localhost")
     local = host if path.startswith(_LOCAL) else path.replace("\\", "/")
     return local if local != path and os.path.lexists(local) else None
@@ -194,12 +223,14 @@ def local_path(path: str) -> str | None:
 def missing_input(path: str | os.PathLike[str], *, is_corpus: bool = False) -> MissingInput:
     """The error for a file that does not exist. is_corpus: whether a data set may be named in its place."""
     if local := local_path(str(path)):
-        is_address = str(path).startswith(_LOCAL)
+        is_address = str(path).startswith(_LOCAL) or _ADDRESS.match(str(path)) is not None
         fact = f"{str(path)!r} is an address" if is_address else f"no file {str(path)!r}: '/' divides folders here"
         return MissingInput(fact, limit="a path of this system", fix=repr(local), path=str(path), local_path=local)
     if address := _ADDRESS.match(str(path)):
-        # `Path` leaves one slash of two.
-        name = f"{address[1]}//{str(path)[address.end() :]}"
+        # `Path` leaves one slash of two; before a folder of this system one was given.
+        rest = str(path)[address.end() :]
+        is_path = address[1] not in _FETCH and os.path.isdir(f"/{rest.partition('/')[0]}")  # noqa: PTH112
+        name = f"{address[1]}{'/' if is_path else '//'}{rest}"
         return _page_error(str(path), name, is_corpus) or _address_error(str(path), name, address[1])
     folder = Path(path).parent
     if not str(path):

@@ -24,6 +24,7 @@ from slmmodel.data import open_data
 from slmmodel.errors import OptionError
 from slmmodel.sizes import listed, parse_count, parse_share
 from slmtok.cli.progress import Progress
+from slmtok.files import resolved
 from slmtok.option_values import check_inference, dropout_rate
 from slmtok.patterns import pattern_meant
 
@@ -61,7 +62,7 @@ def open_packed(data: Sequence[str], val: Sequence[str]) -> list[Arm]:
             fix=_validation_of(data),
             option="val",
         )
-    names = unique_names([Path(path).resolve().name for path in data])
+    names = unique_names([resolved(path).name for path in data])
     return [
         Arm(name, open_data(path, held), path, held)
         for name, path, held in zip(names, data, val or ["auto"] * len(data), strict=True)

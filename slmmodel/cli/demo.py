@@ -48,7 +48,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted, print_rows, shown
 from slmtok.cli.unknown_options import WHOLE
 from slmtok.envelope import baseline_limits
-from slmtok.files import free_name
+from slmtok.files import free_name, resolved
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 
@@ -296,7 +296,7 @@ class DemoJob:
         files = [] if self.text is None else identified_files([self.text], self.read)
         if STDIN in files:
             raise OptionError("slm demo reads its text several times, and stdin only once", fix="slm demo FILE")
-        inside = next((file for file in files if self.folder.resolve() in Path(file).resolve().parents), None)
+        inside = next((file for file in files if resolved(self.folder) in resolved(file).parents), None)
         if inside is not None and self.force:
             raise OutputExists(
                 f"the text {inside!r} lies in the output {str(self.folder)!r}, which --force empties",

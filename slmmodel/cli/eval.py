@@ -69,7 +69,7 @@ from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_li
 from slmtok.cli.progress import Progress
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import CERTIFICATE, LOSSES, NAMES, READERS, has_manifest, is_run, kind_of_file
-from slmtok.files import free_name
+from slmtok.files import free_name, resolved
 from slmtok.options import ReadOptions, option_specs
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def _check_outputs(
     check_distinct(**outputs)
     for name in ("losses", "exposure"):
         path = Path(outputs[name] or name)
-        if path.resolve().suffix == ".json" and path.resolve().parent == (run.path / EVALUATIONS).resolve():
+        if resolved(path).suffix == ".json" and resolved(path).parent == resolved(run.path / EVALUATIONS):
             # Certificates of the run are written there.
             fix = f"--{name} {path.with_suffix(f'.{name}')}"
             raise OptionError(f"--{name} {outputs[name]!r} has the name of a certificate", fix=fix, option=name)
@@ -269,8 +269,8 @@ def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str
     """The run that is named, or that of the certificate to check. Raises `OptionError` where there is neither."""
     if run is not None:
         return run
-    if check is not None and Path(check).resolve().parent.name == "eval":
-        return str(Path(check).resolve().parents[1])
+    if check is not None and resolved(check).parent.name == "eval":
+        return str(resolved(check).parents[1])
     if check is not None and Path(check).exists():
         load_certificate(check)
     if tokenizer and is_text_for_tokenizer(tokenizer):
@@ -339,7 +339,7 @@ def _check(
     computed = score(run, source, **scoring).certificate if source.digest == data else None
     weights = computed["model"]["weights"] if computed else run.weights_digest(scoring["step"])
     others = ["other weights"] * (weights != stated["model"]["weights"])
-    of_run = Path(path).resolve().parents[1] if Path(path).resolve().parent.name == EVALUATIONS else run.path
+    of_run = resolved(path).parents[1] if resolved(path).parent.name == EVALUATIONS else run.path
     is_of_another = bool(others) and RunFolder(of_run).exists() and not of_run.samefile(run.path)
     rows: list[Row] = [("its run", shlex.join(["slm", "eval", "--check", path]))] if is_of_another else []
     if computed:
@@ -659,7 +659,7 @@ def _with_losses(compared: Sequence[str], others: Collection[str]) -> str:
         if path not in others or kind_of_file(beside) == LOSSES:
             files.append(beside if path in others else path)
             continue
-        name = f"{found[0].resolve().name if found else Path(path).stem}.losses"
+        name = f"{resolved(found[0]).name if found else Path(path).stem}.losses"
         files.append(free_name(name))
         on = ["--on", "TEXT"] if _is_of_text(path) else []
         if losses is not None and found and _is_other_text(losses, RunFolder(found[0])):
@@ -721,7 +721,7 @@ def _refuse_other_files(a: str, b: str) -> None:
         raise _two_faults((a, b), kinds)
     if kinds:
         path, what = next(iter(kinds.items()))
-        compared = (a,) if Path(a).resolve() == Path(b).resolve() else (a, b)
+        compared = (a,) if resolved(a) == resolved(b) else (a, b)
         fact, fix = f"{path!r} is {what}, not a file of losses", _with_losses(compared, kinds)
         raise OptionError(fact, fix=fix, option="a" if path == a else "b")
 

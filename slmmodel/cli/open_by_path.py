@@ -59,7 +59,7 @@ from slmtok.file_kinds import (
     is_run,
     kind_of_file,
 )
-from slmtok.files import free_name
+from slmtok.files import free_name, resolved
 
 if TYPE_CHECKING:
     from slmmodel.cli.text_source import Corpus
@@ -379,7 +379,7 @@ def check_distinct(**outputs: str | None) -> None:
     """Raises `OptionError` where two options name one file to write."""
     files: dict[Path, str] = {}
     for option, path in outputs.items():
-        if path is not None and (first := files.setdefault(Path(path).resolve(), option)) != option:
+        if path is not None and (first := files.setdefault(resolved(path), option)) != option:
             raise OptionError(f"--{first} and --{option} are both {path!r}", fix=f"another --{option}", option=option)
 
 
@@ -427,7 +427,7 @@ def refuse_run(
 
 def comparison_of(runs: Sequence[str]) -> str:
     """The commands that compare the first two of some runs on their validation documents, or on others for both."""
-    names = [f"{Path(run).resolve().name}-{letter}.losses" for run, letter in zip(runs, "ab", strict=False)]
+    names = [f"{resolved(run).name}-{letter}.losses" for run, letter in zip(runs, "ab", strict=False)]
     files = [free_name(name) for name in names]
     on = _documents_for([RunFolder(Path(run)) for run in runs[:2]])
     scored = [shlex.join(["slm", "eval", run, "--losses", file, *on]) for run, file in zip(runs, files, strict=False)]

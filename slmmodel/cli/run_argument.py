@@ -41,7 +41,7 @@ from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError, SlmtokError
 from slmtok.file_kinds import NAMES, UNKNOWN, data_in, has_manifest, is_run, kind_of_file, read_head
-from slmtok.files import free_name
+from slmtok.files import free_name, resolved
 
 
 def run_argument_of(**attributes: Any) -> Decorator:
@@ -253,7 +253,7 @@ def resumed(arguments: Sequence[str]) -> str:
     if path is None:
         return "slm resume RUN"
     run, output = RunFolder(Path(path)), value_after(OUTPUT_FLAGS, arguments)
-    new = [] if output is None or Path(output).resolve() == run.path.resolve() else ["-o", output]
+    new = [] if output is None or resolved(output) == resolved(run.path) else ["-o", output]
     budget, others = value_after(("--budget",), arguments), _with_other_data(run, arguments)
     own = others if others and is_mixture(run) else []
     words = [path, *new, *(others if not own else []), *(["--budget", budget] if budget else [])]

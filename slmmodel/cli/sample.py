@@ -240,7 +240,7 @@ class SampleJob:
             for row, id in produced:
                 if writers[row].push(id):
                     generation.stop(row)
-        seconds = time.perf_counter() - begun
+        seconds = max(time.perf_counter() - begun, 1e-9)
         samples = [
             writer.finish(made.ids, made.reason) for writer, made in zip(writers, generation.samples, strict=True)
         ]
@@ -256,7 +256,7 @@ class SampleJob:
             assisted(self.context.model, assistant, self.prompt, self.options, sample=number)
             for number in range(self.options.n)
         ]
-        seconds = time.perf_counter() - begun
+        seconds = max(time.perf_counter() - begun, 1e-9)
         total = sum(len(one.ids) for one in found)
         proposed, accepted = (sum(one.numbers[name] for one in found) for name in ("proposed", "accepted"))
         rate = accepted / max(proposed, 1)

@@ -81,7 +81,7 @@ from slmtok.cli.options import (
     tokenizer_option,
 )
 from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
-from slmtok.files import free_name
+from slmtok.files import free_name, resolved
 
 if TYPE_CHECKING:
     from slmmodel.config import Settings
@@ -515,7 +515,7 @@ def resume(
     check_step(folder, step)
     if output is None and is_last(folder, step):
         step = None
-    if output is not None and Path(output).resolve() == folder.path.resolve():
+    if output is not None and resolved(output) == resolved(folder.path):
         fix = resumed_at(folder, step, without(("-o", "--output"), arguments_of_command()))
         raise OptionError(f"-o {output!r} is the run itself", fix=fix, option="output")
     check_kept(folder, sets)

@@ -59,7 +59,7 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import Habit, instead
 from slmtok.cli.unknown_options import WHOLE, options_in
 from slmtok.file_kinds import has_manifest, is_run
-from slmtok.files import free_name
+from slmtok.files import free_name, resolved
 from slmtok.foreign_options import DIVIDING_SHARES, VALIDATION_FILES
 from slmtok.options import ReadOptions, option_specs
 
@@ -210,7 +210,7 @@ def _with_validation(data: Sequence[str], arguments: Sequence[str]) -> str | Non
     """
     is_given = any(word.partition("=")[0] == "--val" or word.startswith("data.val") for word in arguments)
     kinds = {has_manifest(each) for each in data if Path(each).exists()}
-    if len(data) != 2 or is_given or Path(data[0]).resolve() == Path(data[1]).resolve() or len(kinds) > 1:
+    if len(data) != 2 or is_given or resolved(data[0]) == resolved(data[1]) or len(kinds) > 1:
         return None
     at = len(arguments) - 1 - [*arguments][::-1].index(data[1])
     return shlex.join(["slm", "train", *arguments[:at], "--val", *arguments[at:]])
@@ -372,7 +372,7 @@ def _continued(value: str | None, arguments: Sequence[str]) -> str:
     run, step = RunFolder(named[0]), named[1]
     kept = _kept_by_resume(arguments)
     written = value_after(OUTPUT_FLAGS, kept)
-    if written is not None and Path(written).resolve() == run.path.resolve():
+    if written is not None and resolved(written) == resolved(run.path):
         # It goes on in its folder, or branches off into another one.
         kept = without(OUTPUT_FLAGS, kept)
     words = [str(run.path), *(["--step", str(step)] if step is not None else []), *kept]

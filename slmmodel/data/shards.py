@@ -38,6 +38,7 @@ from slmmodel.data.source import (
     wrong_version,
 )
 from slmmodel.errors import Argument, CorruptFile, Fix, Mismatch, MissingInput
+from slmmodel.files import resolved
 from slmmodel.json_files import Count, Digest, FaultError, Strict, exactly, read_object, validated
 from slmmodel.vocab import VocabMeta
 
@@ -330,7 +331,7 @@ def refuse_link(path: Path) -> None:
     """Raises `CorruptFile` for a pipe or a device, and for a symbolic link to a file outside of the folder."""
     if path.exists() and not path.is_file():
         raise corrupt(path, "is not a regular file")
-    if path.is_symlink() and not _belongs_to_folder(path.resolve(), path.parent.resolve()):
+    if path.is_symlink() and not _belongs_to_folder(resolved(path), resolved(path.parent)):
         fact = f"is a symbolic link out of its folder, to {str(path.readlink())!r}"
         name, copied = quote(str(path)), quote(f"{path}.copy")
         raise corrupt(path, fact, fix=f"copy the file into the folder: cp -L {name} {copied} && mv {copied} {name}")

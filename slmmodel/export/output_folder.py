@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from slmmodel.errors import Argument, MissingInput, OfCommand, OutputExists, SlmmodelError
-from slmmodel.folder_lock import locked
+from slmmodel.folder_lock import locked, refuse_broken_link
 from slmmodel.json_files import FaultError, read_object
 
 RECEIPT_FILE = "receipt.json"
@@ -59,6 +59,7 @@ def check_folder(folder: Path, *, force: bool) -> None:
             path=str(folder),
         )
     if not folder.parent.is_dir():
+        refuse_broken_link(folder.parent)
         fact = f"no folder {str(folder.parent)!r} for the output {folder.name!r}"
         made = f"import pathlib; pathlib.Path({str(folder.parent)!r}).mkdir(parents=True)"
         mkdir = OfCommand(f"mkdir -p {shlex.quote(str(folder.parent))}", made)

@@ -13,7 +13,7 @@ from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data.strategies import strategy_of
 from slmmodel.distributed import is_restart, waiting_ranks
 from slmmodel.errors import Argument, InvalidConfig, OptionError, OutputExists
-from slmmodel.files import make_folder, read_file, write_file
+from slmmodel.files import make_folder, read_file, resolved, write_file
 from slmmodel.folder_lock import check_regular
 from slmmodel.run_files import first_data
 from slmmodel.training import setup
@@ -76,7 +76,7 @@ def _plan(parent: RunFolder, step: int | None, run: RunFolder, changes: Settings
     for stem in (run_entries.MODEL, run_entries.OPTIMIZER):
         # Refused before anything is written, with another step.
         checkpoint.read_tensors(folder, stem)
-    if run.path.resolve() == parent.path.resolve():
+    if resolved(run.path) == resolved(parent.path):
         raise OptionError(f"-o {str(run.path)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)
     _check_state(parent, config, changes)
@@ -172,7 +172,7 @@ def _start_of(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
 
 def _name_of(run: RunFolder) -> str:
     """The name of its folder, as text that JSON and the card can hold."""
-    return "".join(each if each.isprintable() else "?" for each in run.path.resolve().name)
+    return "".join(each if each.isprintable() else "?" for each in resolved(run.path).name)
 
 
 def _changed(before: Mapping[str, Any], config: RunConfig) -> dict[str, Any]:

@@ -139,8 +139,8 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
     step = result.get("step") or max(last.get("step", 0), beat["step"] if beat else 0)
     steps = (result or beat or {}).get("steps") or run.fingerprint.get("steps")
     pace, trend, checkpoints = pace_of(recent), trend_of(recent), run.checkpoints.list()
-    for newest in checkpoints[-1:]:
-        # As for resuming, a checkpoint under the name of another one is none.
+    for newest in checkpoints[-1:] if not result else ():
+        # As for resuming, a checkpoint under the name of another one is none. A finished run needs no checkpoint.
         read_train_state(run.checkpoints.path(newest))
     alive = not result and is_alive(run, beat, now)
     if result:

@@ -21,6 +21,7 @@ from slmtok.bench import measure
 from slmtok.bench.engines import ENGINES, installed_version
 from slmtok.bench.source import save_documents, write_source
 from slmtok.errors import (
+    CorpusTooSmall,
     InternalError,
     MissingExtra,
     OptionError,
@@ -284,6 +285,12 @@ def summary(engine: str, rounds: Sequence[Row]) -> Row:
     row: Row = {"engine": engine, "version": installed_version(engine), "gives": rounds[0]["form"]}
     for key in ("load", "first", "third"):
         row[key] = median(result[key] for result in rounds)
+        if row[key] <= 0 and key != "load":
+            raise CorpusTooSmall(
+                f"{engine} encoded the text in less time than a step of the clock, and so has no speed",
+                where=f"the median of the {key} call in {len(rounds)} rounds",
+                fix="measure a larger text; where its time is 0 as well, the clock of this machine stands still",
+            )
     first = [result["first"] for result in rounds]
     row["spread"] = (max(first) - min(first)) / row["first"]
     row["mb_per_s_first"] = rounds[0]["bytes"] / row["first"] / 1e6

@@ -13,7 +13,7 @@ from slmtok.cli.errors import LACKING
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import Habit
 from slmtok.file_kinds import LOSSES, is_run, kind_of_file
-from slmtok.files import free_name, read_file
+from slmtok.files import free_name, read_file, resolved
 
 _DOCUMENTS = re.compile(rb'\\"documents\\": \\"([0-9a-f]{64})\\"')
 _HEAD_BYTES = 1 << 12
@@ -57,7 +57,7 @@ def lacking_losses(command: str, *, needs_text: bool = False) -> dict[str, Habit
         if missing == "A":
             return ""
         on = [*chain(*(("--on", text) for text in texts))]
-        first = free_name(f"{Path(places[0]).resolve().name}.losses") if runs else places[0]
+        first = free_name(f"{resolved(places[0]).name}.losses") if runs else places[0]
         written = {places[0]: first} if runs else {}
         written["RUN"] = free_name("b.losses")
         scored = [shlex.join(["slm", "eval", run, *on, "--losses", file]) for run, file in written.items()]

@@ -37,6 +37,7 @@ from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.corpus.reading import excluded_globs, is_excluded, leave_out_too
 from slmtok.errors import OptionError, Setting, SlmtokError, render
+from slmtok.files import resolved
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
 from slmtok.path_arguments import free_name
@@ -154,7 +155,7 @@ def _output_in_corpus(corpus: tuple[str, ...], output: str, options: PackOptions
         return None
     fact = f"the output {output!r} is in the folder {folders[0]!r} of the corpus"
     fix: list[Setting | str]
-    if inside.parent.resolve() == (folder := Path(folders[0]).resolve()):
+    if resolved(inside.parent) == (folder := resolved(folders[0])):
         # A glob of its files would leave out the corpus.
         fact = f"the output {output!r} is a folder of the corpus"
         fix = [Setting("output", free_name(os.path.normpath(f"{folders[0]}/../{folder.name}-data")))]

@@ -187,7 +187,7 @@ class Progress:
     def _write_line(self, stage: str, done: Any, total: Any, text: str, amount: str | None) -> None:
         percent = int(done * 100 // total) if total else 0
         with self._lock:
-            silence = time.monotonic() - self._last_line
+            silence = self._silence()
             shown = amount or (f"{percent} %" if total else f"{done:,}" if done else "")
             details = ", ".join(part for part in (shown, text) if part)
             self._last_report = f"{stage}: {details}" if details else stage
@@ -200,10 +200,16 @@ class Progress:
     def _repeat_lines(self) -> None:
         """Repeats the last report where no line was written for a minute. Runs in a thread of its own."""
         begun = time.monotonic()
-        while not self._stopped.wait(max(0.1, self._last_line + MAX_SILENCE_SECONDS - time.monotonic())):
+        while not self._stopped.wait(max(0.1, MAX_SILENCE_SECONDS - self._silence())):
             with self._lock:
-                if time.monotonic() - self._last_line >= MAX_SILENCE_SECONDS:
+                if self._silence() >= MAX_SILENCE_SECONDS:
                     self._write(f"{self._last_report} ({format_clock(time.monotonic() - begun)} elapsed)")
+
+    def _silence(self) -> float:
+        """Seconds since the last line; a clock that has gone back begins them anew."""
+        now = time.monotonic()
+        self._last_line = min(self._last_line, now)
+        return now - self._last_line
 
     def _write(self, line: str) -> None:
         self._last_line = time.monotonic()

@@ -40,7 +40,7 @@ from slmtok.cli.progress import Progress
 from slmtok.cli.results import is_result, read_findings
 from slmtok.errors import OptionError
 from slmtok.file_kinds import is_run
-from slmtok.files import beginning, free_name
+from slmtok.files import beginning, free_name, resolved
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 
@@ -113,7 +113,7 @@ def report(
 
 def _about_run(name: str) -> str:
     """The note on a run of slm, of which the page shows the tokenizer alone."""
-    page = free_name(f"{Path(name).resolve().name}.html")
+    page = free_name(f"{resolved(name).name}.html")
     line = shlex.join(["slm", "report", name, "-o", page])
     return f"{name} is a run of slm, and this page describes its tokenizer; {line} describes the run"
 

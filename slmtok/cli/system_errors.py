@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from slmtok.atomic import REMEDIES
+from slmtok.atomic import REMEDIES, lack_of_room
 from slmtok.checks import name_too_long
 from slmtok.cli import streams
 from slmtok.cli.arguments import value_after
@@ -40,8 +40,9 @@ def system_error(
         # Functions that read or write files add the file name; an error without one comes from stdout.
         return stdout_error(error, written)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        fact = f"no space left while writing {error.filename!r}"
-        return DiskFull(fact, where=str(error.filename), fix="free some space, then run the same command again")
+        fact, remedy = lack_of_room(Path(os.fsdecode(error.filename)).parent)
+        fix = f"{remedy}, then run the same command again"
+        return DiskFull(f"{fact} while writing {error.filename!r}", where=str(error.filename), fix=fix)
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return name_too_long(os.fsdecode(error.filename))
     if isinstance(error, OSError):

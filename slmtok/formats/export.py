@@ -19,7 +19,7 @@ from slmtok.calls import explains_calls, help_call
 from slmtok.checks import check_output_name, check_path, check_type, refuse_home
 from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError, suggestion, value_text
 from slmtok.file_kinds import is_run
-from slmtok.files import free_name
+from slmtok.files import free_name, resolved
 from slmtok.foreign_options import unknown_format
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Encode, Target, module
@@ -70,7 +70,7 @@ def export(
             error.fix = f"format and folder the other way round: {str(folder)!r}, {to!r}"
         raise error
     place = _checked_place(folder)
-    name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
+    name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", resolved(place).name).strip("-._") or to)
     target.check(tokenizer)
     _check_settings(settings, target)
     files = target.files(tokenizer, name, **(settings or {}))
@@ -90,7 +90,7 @@ def export(
             compared = compare(tokenizer, encode, chosen, library=target.library, progress=progress)
         found = receipt(tokenizer, "export", target, compared, files, generated=not verify_on, notes=target.notes)
         write_files(temporary, {RECEIPT: receipt_bytes(found)})
-        with atomic.locked_folder(place.resolve().parent):
+        with atomic.locked_folder(resolved(place).parent):
             # Another process may have written the same export meanwhile.
             check_folder(place, [*files, RECEIPT], force=force)
             _move(temporary, place, [*files, RECEIPT])

@@ -36,7 +36,8 @@ _FORMAT_FILES = {MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER}
 
 
 def make(folder: Path) -> None:
-    """Creates the folder, and those above it. Raises `OutputExists` for the name of a file or of a broken link."""
+    """Creates the folder, and those above it. Raises `OutputExists` for a file, `MissingInput` for a broken link."""
+    atomic.refuse_broken_link(folder, ("name another ", Setting("output")))
     if os.path.lexists(folder) and not folder.is_dir():
         raise OutputExists(f"output {str(folder)!r} is a file", fix="name a folder, or a new one", path=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +115,7 @@ def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
 
     Manifests are renamed first, so that a half-removed folder is not complete. That of the folder itself is removed
     last, by the next complete run where a tokenizer file stays: with it the folder is still one of packed data. Raises
-    `OutputExists`, before anything is removed, for shards that neither names.
+    `OutputExists`, before anything is removed, for shards that neither names, and for folders in the place of files.
     """
     stale = {folder: _files_of_manifest(folder) | _files_of(folder, shards_of_run)}
     for path in sorted(folder.iterdir()):
@@ -124,6 +125,7 @@ def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
                 stale[path] = named | {VOCAB, TOKENIZER}
     for path, names in stale.items():
         _refuse_unknown_shards(path, names)
+        _refuse_folders(path, names)
     for path in stale:
         if (path / MANIFEST).exists():
             (path / MANIFEST).replace(path / REMOVED)
@@ -140,6 +142,19 @@ def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
     (folder / PLAN).unlink(missing_ok=True)
     if (folder / JOURNAL).exists():
         os.truncate(folder / JOURNAL, 0)
+
+
+def _refuse_folders(folder: Path, names: Collection[str]) -> None:
+    """Raises `OutputExists` for a folder in the place of a file that is removed or written: its content is unknown."""
+    places = [folder / name for name in (*sorted(names), *sorted(_FORMAT_FILES), REMOVED)]
+    found = next((place for place in places if place.is_dir() and not place.is_symlink()), None)
+    if found is not None:
+        raise OutputExists(
+            f"{str(found)!r} is a folder, in the place of a file of the packed data",
+            where=f"{folder}; nothing was removed",
+            fix=(f"mv {shlex.quote(str(found))} elsewhere; or name another ", Setting("output")),
+            path=str(found),
+        )
 
 
 def _files_of_manifest(folder: Path) -> set[str]:
@@ -275,15 +290,17 @@ def explained(error: OSError, folder: Path, state: State, bytes_left: int | None
             path=name,
             os_error=error.errno,
         )
-    free = 0
-    with suppress(OSError):
-        free = shutil.disk_usage(folder).free
     docs = sum(state.totals(split).docs for split in SPLITS)
-    room = f"about {bytes_left / (1 << 30):.1f} GiB" if bytes_left else "some space"
+    lack, remedy = atomic.lack_of_room(folder)
+    room = ""
+    if lack == atomic.NO_SPACE:
+        with suppress(OSError):
+            room = f" (free {shutil.disk_usage(folder).free / (1 << 20):,.0f} MiB)"
+        remedy = f"free about {bytes_left / (1 << 30):.1f} GiB" if bytes_left else remedy
     return DiskFull(
-        f"no space left while writing shard {len(state.shards)} (free {free / (1 << 20):,.0f} MiB)",
+        f"{lack} while writing shard {len(state.shards)}{room}",
         where=f"{name}; {len(state.shards)} shards are complete, and a partial shard is never read",
-        fix=f"free {room}, then run the same command again; it resumes at document {docs:,}",
+        fix=f"{remedy}, then run the same command again; it resumes at document {docs:,}",
         path=name,
         document=docs,
     )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import schema
 from slmtok.errors import CorruptFile, CorruptShard, Message, MissingInput, Setting, UnsupportedVersion
-from slmtok.files import free_name, unreadable
+from slmtok.files import free_name, resolved, unreadable
 from slmtok.json_files import parse, read_bounded
 from slmtok.strict_json import FaultError
 
@@ -200,11 +200,14 @@ def corrupt(path: Path | str, fault: str, *, kind: str = "shard", fix: Message =
     return CorruptShard(f"{path} is not a valid {kind}: {fault}", where=str(path), fix=fix, path=str(path))
 
 
-def refuse_link(path: Path) -> None:
-    """Raises `CorruptShard` for a pipe or a device, and for a symbolic link to a file outside of the folder."""
+def refuse_link(path: Path, fix: Message = _REPACK) -> None:
+    """Raises `CorruptShard` for a pipe or a device, and for a symbolic link to a file outside of the folder.
+
+    fix: that of a path which is no file.
+    """
     if path.exists() and not path.is_file():
-        raise corrupt(path, "it is not a regular file")
-    if path.is_symlink() and not _belongs_to_folder(path.resolve(), path.parent.resolve()):
+        raise corrupt(path, "it is not a regular file", fix=fix)
+    if path.is_symlink() and not _belongs_to_folder(resolved(path), resolved(path.parent)):
         fault = f"it is a symbolic link out of its folder, to {str(path.readlink())!r}"
         name, copied = quote(str(path)), quote(free_name(f"{path}.copy"))
         raise corrupt(path, fault, fix=f"copy the file into the folder: cp -L {name} {copied} && mv {copied} {name}")

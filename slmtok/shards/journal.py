@@ -12,6 +12,7 @@ import errno
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -83,7 +84,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         """Opens or creates it; `held` says whether another process holds it."""
         self._path = folder / JOURNAL
-        refuse_link(self._path)
+        refuse_link(self._path, f"mv {shlex.quote(str(self._path))} elsewhere, and run the same command again")
         self._file, is_ours = _open_locked(self._path)
         self.held = not is_ours
         self._written = 0

@@ -331,6 +331,23 @@ def test_a_copy_of_a_checkpoint_under_another_name_is_named(slm, running):
     assert f"fix:   rm -r {saved / 'step-35'}" in ran.err
 
 
+def test_a_finished_run_with_the_checkpoint_of_another_run(slm, data):
+    """ "train again: it is the only checkpoint" was said of a run that is finished and whole."""
+    train(small.settings(data), output="run")
+    state = Path("run/checkpoints/step-12/train_state.json")
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"run": "0" * 64}))
+    assert "verdict     finished: step 12 of 12" in slm("status", "run", code=0).out
+    Path("run/result.json").unlink()
+    assert "step-12 is not a checkpoint of this run: it belongs to another run" in slm("status", "run", code=1).err
+
+
+def test_an_address_before_a_path_of_this_system_names_the_path(slm, stopped):
+    for address in (f"file:{stopped}", f"file://{stopped}", f"hf:{stopped}"):
+        assert slm("status", address, code=1).err == (
+            f"error: {address!r} is an address\n  limit: a path of this system\n  fix:   name {str(stopped)!r}\n"
+        )
+
+
 def test_of_old_lines_only_validations_and_spikes_are_parsed(running, monkeypatch):
     template = {key: value for key, value in small.lines(running)[-1].items() if "val_" not in key}
     rows = [{**template, "step": step, "tokens": 64 * step, "seconds": step / 10} for step in range(1, 3001)]

@@ -14,7 +14,8 @@ import pytest
 import small
 
 from slmmodel import files, folder_lock
-from slmmodel.errors import DiskFull, OutputExists, Unreadable
+from slmmodel.errors import DiskFull, MissingInput, OutputExists, Unreadable
+from slmmodel.export.output_folder import check_folder
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.trainer import branch, train
 
@@ -117,6 +118,19 @@ def test_a_lock_that_cannot_be_made_names_the_limit(tmp_path, monkeypatch, numbe
     with pytest.raises(kind, match=remedy), locked(tmp_path / "run"):
         pass
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+@pytest.mark.parametrize("target", ["lost", "link"])
+def test_a_folder_behind_a_broken_link_is_not_made(tmp_path, target):
+    """ "File exists" was said of the link, and `mkdir -p link` of a folder behind it."""
+    (tmp_path / "link").symlink_to(target)
+    for name in ("link", "link/run"):
+        with pytest.raises(MissingInput, match=f"link' is a link to '{target}', which does not exist") as caught:
+            locked(tmp_path / name).__enter__()
+        assert "make the link again" in str(caught.value)
+    with pytest.raises(MissingInput, match=f"is a link to '{target}'"):
+        check_folder(tmp_path / "link" / "hf", force=False)
 
 
 def test_replacing_a_run_keeps_other_files_and_follows_no_link(data, tmp_path):

@@ -11,11 +11,11 @@ from shared_data import peer, tiktoken_cache
 
 import slmtok
 from slmtok.bench import measure
-from slmtok.bench.comparison import describe_difference, first_difference
+from slmtok.bench.comparison import describe_difference, first_difference, summary
 from slmtok.bench.engine import SingleTextEngine, UnsupportedError, encoding_name
 from slmtok.bench.engines import ENGINES, engine, installed_version
 from slmtok.bench.source import Source, load_documents, read_ranks, save_documents, write_source
-from slmtok.errors import OptionError
+from slmtok.errors import CorpusTooSmall, OptionError
 from slmtok.formats.hf import splitter
 
 TEXTS = ["Once upon a time there was a fox.", "", "naïve 東京 🦊\r\n  12345 don't", "\n\n x  \n", "a" * 300]
@@ -121,6 +121,15 @@ def test_rows_of_batches_and_calls_agree(source):
     singly, same = measure.measure_calls(engine("slmtok"), source, TEXTS, "list")
     assert (singly["sha256"], singly["calls"]) == (numbers["sha256"], len(TEXTS))
     assert same.tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize("key", ["first", "third"])
+def test_a_clock_that_stands_still_gives_no_speed(key):
+    """The speed was divided by zero, which was called a fault of this package."""
+    row = {"load": 0.0, "first": 0.5, "third": 0.5, "bytes": 9, "peak": 1, "form": "list"}
+    assert summary("slmtok", [row])["spread"] == 0
+    with pytest.raises(CorpusTooSmall, match="less time than a step of the clock"):
+        summary("slmtok", [row | {key: 0.0}])
 
 
 def test_memory_meter_measures_added_memory():

@@ -93,3 +93,14 @@ def test_the_page_of_a_model_is_that_of_its_tokenizer(slmtok, here: Path) -> Non
     fetch = "hf download openai-community/gpt2 tokenizer.json --local-dir ."
     assert fix == f"{fetch} && slmtok import tokenizer.json -o x.json"
     assert fix_of_line(slmtok, f"count {address} -o o.counts") == "name text: files, or a data set as hf:NAME"
+
+
+def test_an_address_before_a_path_of_this_system_names_the_path(slmtok, here: Path) -> None:
+    """`hf:/tmp/x` was quoted as `hf://tmp/x`, an address to fetch."""
+    (here / "a.txt").write_text("a b c\n" * 9)
+    file = here / "a.txt"
+    for kind in ("hf:", "file:"):
+        # The file is no tokenizer, which the fix says too.
+        assert fix_of_line(slmtok, f"eval {kind}{file} --on a.txt").endswith(f"slmtok eval {file} --on a.txt")
+    for address in (f"hf:{file}.lost", "hf://datasets/a/b.json"):
+        assert refused(slmtok, f"eval {address} --on a.txt").err.startswith(f"error: {address!r} is an address")

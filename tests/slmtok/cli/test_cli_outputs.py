@@ -6,16 +6,20 @@ import errno
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import slmtok as package
+from slmmodel.folder_lock import not_written
 from slmtok import atomic
 from slmtok.cli import streams
 from slmtok.cli.system_errors import system_error
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Unreadable, WrongType
 from slmtok.id_arrays import write_npy
+from slmtok.shards.folder import explained
+from slmtok.shards.journal import State
 
 
 @pytest.fixture
@@ -193,6 +197,41 @@ def test_the_engines_full_disk_names_the_output(folder, number):
     assert ".part" not in str(caught.value)
     with pytest.raises(Unreadable, match="no file of texts"), atomic.outputs(folder / "ids.bin"):
         raise Unreadable("no file of texts", path="a.txt", os_error=errno.EACCES)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+@pytest.mark.parametrize("target", ["lost", "link"])
+def test_a_folder_behind_a_broken_link_is_not_made(slmtok, folder, monkeypatch, target):
+    """`mkdir -p link` was said, and that a link is a file; both led to the same error."""
+    monkeypatch.chdir(folder)
+    Path("link").symlink_to(target)
+    lines = ("train d --vocab 280 -o link/t.json", "pack d -t tok.json -o link", "pack d -t tok.json -o link/x")
+    for line in lines:
+        ran = slmtok(*line.split())
+        assert ran.err.startswith(f"error: 'link' is a link to {target!r}, which does not exist\n"), ran.err
+        assert ran.err.endswith("fix:   make the link again, or name another --output\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows counts no inodes")
+def test_a_disk_without_inodes_is_not_called_full_of_bytes(folder, monkeypatch):
+    """ "no space left", and "free some space", were said of a disk with free bytes."""
+    counts = SimpleNamespace(f_files=4, f_favail=0)
+    monkeypatch.setattr(os, "statvfs", lambda folder: counts)
+    full = OSError(errno.ENOSPC, "No space left on device", "ids.bin")
+    said = {
+        "no inodes left while writing 'ids.bin'": [
+            atomic.write_error(full, folder / "ids.bin"),
+            system_error(full, "slmtok"),
+            not_written(folder / "ids.bin", full),
+        ],
+        "no inodes left while writing shard 0": [explained(full, folder, State(), 1 << 30)],
+    }
+    for fact, errors in said.items():
+        for error in errors:
+            assert error.fact == fact and error.parts["fix"].startswith("remove some files from its disk")
+    # Such as btrfs.
+    counts.f_files = 0
+    assert atomic.write_error(full, folder / "ids.bin").fact == "no space left while writing 'ids.bin'"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed")

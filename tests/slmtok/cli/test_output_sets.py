@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from dying_commands import dying_commands
 
 from slmtok import atomic
-from slmtok.errors import OutputExists
+from slmtok.errors import DiskFull, OutputExists
 
 IMPORTS = """
 import numpy
@@ -178,3 +180,27 @@ def test_a_folder_that_another_program_locked_is_written(tmp_path):
     atomic.write(tmp_path / "a", b"x")
     assert (tmp_path / "a").read_bytes() == b"x"
     os.close(folder)
+
+
+def test_a_second_failure_says_that_outputs_of_the_first_are_left(tmp_path, monkeypatch):
+    """ "nothing partial was left" was said beside them."""
+    # A record of another process, which has ended.
+    first = (
+        "from slmtok import atomic\n"
+        "with atomic.output_set('out.json', 'out.counts') as written:\n"
+        "    for path in written.temporary: path.write_bytes(b'counts')\n"
+        "    written.publish_last()\n"
+        "    raise OSError(28, 'No space left on device')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", first], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "some outputs are written; the same command finishes them" in done.stderr
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DiskFull, match="some outputs are written"), atomic.output_set("out.json", "out.counts"):
+        raise full
+    with monkeypatch.context() as patched, pytest.raises(DiskFull, match="some outputs are written"):
+        patched.setattr(Path, "touch", lambda path, **_: (_ for _ in ()).throw(full))
+        atomic.check_outputs("out.json", "out.counts")
+    Path("out.counts").unlink()
+    with pytest.raises(DiskFull, match="nothing partial was left"), atomic.output_set("out.json", "out.counts"):
+        raise full

@@ -141,6 +141,15 @@ def test_a_line_a_minute_where_nothing_is_reported(capsys, monkeypatch):
     assert len(lines) >= 2 and set(lines) <= {"loading torch (0:00 elapsed)"}
 
 
+def test_a_clock_that_goes_back_silences_no_lines(capsys, clock):
+    with runtime.Progress() as progress:
+        clock[0] -= 3600
+        for done in range(60):
+            clock[0] += 10
+            progress("training", done, 100_000, "loss 5.1")
+    assert len(capsys.readouterr().err.splitlines()) >= 8
+
+
 def test_a_system_that_starts_no_thread(monkeypatch, capsys):
     def refuse(thread):
         raise RuntimeError("can't start new thread")

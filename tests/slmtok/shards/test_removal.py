@@ -8,8 +8,12 @@ import shutil
 import pytest
 from slmtok_shards import content
 
-from slmtok.errors import CorruptShard, OutputExists
+from slmmodel.data.shards import refuse_link as refuse_link_of_model
+from slmmodel.errors import Unreadable as UnreadableByModel
+from slmtok.errors import CorruptShard, OutputExists, Unreadable, render
+from slmtok.formats.export import export
 from slmtok.shards import folder, open_shards, pack
+from slmtok.shards.format import refuse_link
 
 links = pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
 
@@ -32,6 +36,28 @@ def test_a_link_in_place_of_a_subset_is_not_followed(records, tokenizer, tmp_pat
     with pytest.raises(OutputExists, match="is a symbolic link; files behind it are not replaced"):
         pack(records, tokenizer, packed, subset=(20,), force=True)
     assert content(tmp_path / "other") == before
+
+
+@links
+@pytest.mark.parametrize("name", ["vocab.json", "train-00000.bin", "train-00000.off"])
+def test_a_link_that_leads_back_to_itself_is_named(packed, name):
+    """`Path.resolve` raised RuntimeError, which was called a fault of this package."""
+    (packed / name).unlink()
+    (packed / name).symlink_to(name)
+    with pytest.raises(Unreadable, match=f"{name}' is a symbolic link that leads back to itself") as caught:
+        refuse_link(packed / name)
+    assert caught.value.where == f"it is a link to '{name}'"
+    with pytest.raises(UnreadableByModel, match="leads back to itself"):
+        refuse_link_of_model(packed / name)
+
+
+@links
+def test_an_export_to_a_link_that_leads_back_to_itself(tokenizer, tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    for name in ("a", "a/x"):
+        with pytest.raises(Unreadable, match=r"a' is a symbolic link that leads back to itself"):
+            export(tokenizer, "hf", tmp_path / name, verify=False)
 
 
 @links
@@ -84,6 +110,22 @@ def test_shards_that_nothing_names_are_refused(records, tokenizer, packed, name)
     with pytest.raises(OutputExists, match=f"{name}', which no manifest or journal of it names"):
         pack(records, tokenizer, packed, force=True)
     assert content_of_files(packed) == before
+
+
+@pytest.mark.parametrize("name", ["train-00000.bin", "plan.json", "journal.jsonl", "vocab.json", folder.REMOVED])
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_removed(records, tokenizer, packed, name):
+    """The manifest was taken away, and the fix "make the folder writable" led to the same error."""
+    place = packed / name
+    place.unlink(missing_ok=True)
+    (place / "kept").mkdir(parents=True)
+    before = sorted(packed.rglob("*"))
+    with pytest.raises((OutputExists, CorruptShard)) as caught:
+        pack(records, tokenizer, packed, force=True)
+    assert sorted(packed.rglob("*")) == before
+    assert render(caught.value.parts["fix"]).startswith(f"mv {place} elsewhere")
+    (place / "kept").rmdir()
+    place.rmdir()
+    pack(records, tokenizer, packed, force=True)
 
 
 def test_folders_that_only_look_like_subsets_stay(records, tokenizer, tmp_path, packed):
