@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
-from slmtok.errors import InvalidText, Message, OptionError, Setting, Unreadable, WrongType, value_text
+from slmtok.errors import Message, OptionError, Setting, Unreadable, WrongType, value_text
 from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.path_arguments import is_file_name
 from slmtok.record_texts import (
@@ -38,6 +38,7 @@ U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
 MAX_NAME_BYTES = 255
 _MAX_PATH_BYTES = 4095
+_MAX_INDICES = 8
 MAX_THREADS = 1024
 """More than the cores of a machine; the system may refuse to start thousands of threads."""
 
@@ -121,6 +122,7 @@ def check_index(index: object, call: str, n: int) -> int:
         return operator.index(cast("SupportsIndex", index))
     except TypeError:
         pass
+    kind = type(index).__name__
     index = index.tolist() if hasattr(index, "tolist") else index
     meant = None if isinstance(index, (list, tuple)) else integer_meant(index)
     fix = call.format("i") + ", for an integer i" if meant is None else call.format(meant)
@@ -129,7 +131,9 @@ def check_index(index: object, call: str, n: int) -> int:
         fix = f"[{call.format('i')} for i in {range(n)[part.start : part.stop]}]"
     elif isinstance(index, (list, tuple)) and all(type(each) is int for each in index):
         fix = f"[{call.format('i')} for i in {short_text(index, 'indices')}]"
-    raise WrongType(f"an index is an integer, not {type(index).__name__} {value_text(index)}", fix=fix, option="index")
+    is_many = isinstance(index, (list, tuple)) and len(index) > _MAX_INDICES
+    shown = f"{kind} of {len(index):,}" if is_many else f"{kind} {value_text(index)}"  # type: ignore[arg-type]
+    raise WrongType(f"an index is an integer, not {shown}", fix=fix, option="index")
 
 
 def check_bool(name: str, value: object) -> None:
@@ -264,12 +268,10 @@ def utf8_of(text: str, what: str = "text", *, handler: str = "strict") -> bytes:
     try:
         return text.encode("utf-8", handler)
     except UnicodeEncodeError as error:
-        raise InvalidText(
-            f"{what} has a lone surrogate U+{ord(text[error.start]):04X}",
-            where=f"character {error.start} of {repr(text) if len(text) <= _MAX_SHOWN else what}",
-            fix="text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') joins pairs and replaces halves",
-            index=error.start,
-        ) from None
+        from slmtok.surrogates import invalid_text
+
+        where = f"character {error.start} of {repr(text) if len(text) <= _MAX_SHOWN else what}"
+        raise invalid_text(text, None, error.start, what, where) from None
 
 
 def _batch_call(texts: object) -> str:

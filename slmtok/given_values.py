@@ -6,11 +6,10 @@ import ast
 import re
 from itertools import product
 
-_STANDING = (
-    *("a", "arr", "b", "batch", "corpus", "d", "data", "df", "docs", "ds", "encoded", "ids", "out", "path", "paths"),
-    *("pieces", "ragged"),
-    *("record", "row", "rows", "text", "texts", "xs"),
-)
+_STANDING = """
+    a arr b batch corpus d data df docs ds encoded ids indices out path paths pieces ragged record row rows
+    text texts xs
+""".split()  # noqa: SIM905  (a list of words)
 """Variables with which errors write calls."""
 _END_OF_CALL = re.compile(", |; | for ")
 
@@ -29,12 +28,12 @@ def explained(fix: str) -> str:
 
 
 def _call(text: str) -> ast.AST | None:
-    """The tree of Python source with a call; None for anything else."""
+    """The tree of Python source with a call or an index; None for anything else."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return tree if any(isinstance(node, ast.Call) for node in ast.walk(tree)) else None
+    return tree if any(isinstance(node, (ast.Call, ast.Subscript)) for node in ast.walk(tree)) else None
 
 
 def _free_names(tree: ast.AST) -> list[str]:

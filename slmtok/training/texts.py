@@ -20,11 +20,12 @@ from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.paths import MAX_SHOWN
 from slmtok.corpus.selection import Selection
 from slmtok.corpus.streams import bare_suffix
-from slmtok.errors import InvalidText, OptionError, Setting, SlmtokError, WrongType
+from slmtok.errors import OptionError, Setting, SlmtokError, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
 from slmtok.path_arguments import MAX_NAMES, free_name, glob_matches, is_file_name
 from slmtok.record_texts import is_counted, texts_in, texts_of_rows
+from slmtok.surrogates import invalid_text
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
@@ -311,13 +312,8 @@ def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:
             try:
                 yield text.encode()
             except UnicodeEncodeError as error:
-                raise InvalidText(
-                    f"text {index} has a lone surrogate U+{ord(text[error.start]):04X}",
-                    where=f"character {error.start} of text {index}",
-                    fix="text.encode('utf-8', 'surrogatepass') or 'replace', whichever fits the data",
-                    index=error.start,
-                    document=index,
-                ) from None
+                where = f"character {error.start} of text {index}"
+                raise invalid_text(text, index, error.start, f"text {index}", where) from None
         elif isinstance(text, (bytes, bytearray, memoryview)):
             yield bytes(text)
         else:

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 use slmtok_core::corpus::{Fallback, Parsed};
 use slmtok_core::parallel::ReportProgress;
 use slmtok_core::{Error, Result, parallel};
@@ -298,17 +298,13 @@ fn internal_error(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyErr {
     built.unwrap_or_else(|failure| failure)
 }
 
-/// `InvalidText` for a string with a lone surrogate at `index`.
-pub fn invalid_text(py: Python<'_>, document: usize, index: usize) -> PyErr {
-    let fields = PyDict::new(py);
-    let built = fields
-        .set_item("fact", "text holds a lone surrogate, which has no UTF-8")
-        .and_then(|()| fields.set_item("where", format!("character {index} of document {document}")))
-        .and_then(|()| fields.set_item("fix", "pass bytes, or text.encode('utf-8', 'surrogatepass') or 'replace'"))
-        .and_then(|()| fields.set_item("document", document))
-        .and_then(|()| fields.set_item("index", index))
-        .and_then(|()| raise(py, "InvalidText", &fields));
-    built.unwrap_or_else(|failure| failure)
+/// `InvalidText` for a string with a surrogate at `index`.
+pub fn invalid_text(text: &Bound<'_, PyString>, document: usize, index: usize) -> PyErr {
+    let py = text.py();
+    let built = import(py, "slmtok.surrogates")
+        .and_then(|module| module.getattr("invalid_text"))
+        .and_then(|function| call(&function, (text, document, index), None));
+    built.map_or_else(|failure| failure, PyErr::from_value)
 }
 
 /// Panics inside `run`, for the test of the conversion to an exception.

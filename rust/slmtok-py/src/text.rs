@@ -139,7 +139,7 @@ pub fn transcode(
     while begin < end {
         let points = &mut window[..(end - begin).min(MAX_READ_POINTS)];
         code_points(text, begin, points)?;
-        utf8.push(points).map_err(|index| invalid_text(text.py(), document, begin + index))?;
+        utf8.push(points).map_err(|index| invalid_text(text, document, begin + index))?;
         begin += points.len();
     }
     Ok(())
