@@ -252,6 +252,8 @@ def _named_by_on(extra: str, context: click.Context) -> str:
     from slmtok.cli.files import names_tokenizer
 
     if not names_tokenizer(extra):
+        if " " in extra and not os.path.exists(extra) and "--on" not in arguments_of(context):  # noqa: PTH110
+            return f"printf %s {shlex.quote(extra)} | {line_without([extra], context, '--on', '-')}"
         fix = _unless_given(f"use --on {shlex.quote(extra)}", extra, context)
         return line_without([extra], context, "--on", extra) if fix.startswith("use ") else fix
     where = context.command_path

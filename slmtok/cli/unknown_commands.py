@@ -74,8 +74,10 @@ def unknown_command(
         return UnknownName(fact, fix=shlex.join([program, *parts, *rest]), name=name)
     if program == "slmtok" and typed == "compare" and any(map(names_tokenizer, rest)):
         # slm compares the losses of models.
-        fact = f"slmtok has no command {name!r}; slmtok diff compares tokenizers"
-        return UnknownName(fact, fix=shlex.join(["slmtok", "diff", *rest]), name=name)
+        is_of_text = any(" " in word and not os.path.exists(word) for word in rest)  # noqa: PTH110
+        command, does = ("show", "compares the tokens of a text") if is_of_text else ("diff", "compares tokenizers")
+        fact = f"slmtok has no command {name!r}; slmtok {command} {does}"
+        return UnknownName(fact, fix=shlex.join(["slmtok", command, *rest]), name=name)
     place = "slm" if typed in OF_SLM else "slmtok" if elsewhere else program
     if place != program:
         fix = " ".join([shlex.join([place, typed, *rest]), *(_lacking(elsewhere, rest) if elsewhere else [])])

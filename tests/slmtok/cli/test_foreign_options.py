@@ -114,6 +114,11 @@ def test_two_tokenizers_are_compared_by_diff(slmtok, here) -> None:
     fix = fix_of(slmtok("compare", "tok.json", "small.json"))
     assert fix == "slmtok diff tok.json small.json"
     assert slmtok(*fix.split()[1:]).code == 0
+    fix = fix_of(slmtok("compare", "tok.json", "small.json", "the cat sat"))
+    assert fix == "slmtok show tok.json small.json 'the cat sat'"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    fix = fix_of(slmtok("diff", "tok.json", "small.json", "the cat sat"))
+    assert fix == "printf %s 'the cat sat' | slmtok diff tok.json small.json --on -"
     Path("a.losses").write_text(json.dumps({}))
     assert fix_of(slmtok("compare", "a.losses", "b.losses")).startswith("slm compare a.losses b.losses")
 
