@@ -76,11 +76,12 @@ def is_glob(name: str) -> bool:
 
 
 def glob_matches(name: str) -> list[str]:
-    """The files that a name with wildcards stands for, at most 1,000, sorted; none for another name."""
+    """The files that a name with wildcards stands for, at most 1,000, sorted; none for another name or a text."""
     # The import takes 5 ms.
     from glob import iglob
 
-    return sorted(islice(iglob(name), _MAX_MATCHES)) if is_glob(name) and "\0" not in name else []  # noqa: PTH207 (any path)
+    may_match = is_glob(name) and "\0" not in name and len(name) <= _MAX_NAME_CHARS
+    return sorted(islice(iglob(name), _MAX_MATCHES)) if may_match else []  # noqa: PTH207 (any path)
 
 
 def is_file_name(text: object) -> bool:

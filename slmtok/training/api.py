@@ -238,13 +238,16 @@ def check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
     changed = changed_options(options, names)
     given = {name: getattr(options, name) for name in changed}
     for name in changed:
+        # Without domains, weights of them are refused next.
+        weights = [each for each in ("mix", "temperature") if getattr(options, each, None)] if name == "domains" else []
+        left_out = " and ".join([name, *weights]) if weights else "it"
         has = f" with pattern {pattern.name or pattern.regex!r}" if name == "pattern" else ""
         raise OptionError(
             (Setting(name, given[name]), f" has no effect on counts, which are read already{has}"),
             fix=(
                 "slmtok.count(CORPUS",
                 *(part for setting in settings_to_count(pattern, counts.scheme, given) for part in (", ", setting)),
-                ") reads the text again; or leave it out, for the counts as they are",
+                f") reads the text again; or leave {left_out} out, for the counts as they are",
             ),
             option=name,
         )

@@ -145,13 +145,13 @@ def test_a_fix_names_inputs_that_exist_or_placeholders_and_outputs_that_are_free
     for name, call in (
         ("export", "export(tok, 'hf', 'exported-2')"),
         ("prepare", "slmtok.pack('CORPUS', tok, 'data-2')"),
-        ("from_pretrained", "slmtok.load('tok.json')"),
+        ("from_pretrained", "slmtok.load('tok.json'), or slmtok.load('gpt2') for a public encoding"),
         ("SentencePieceTrainer", "slmtok.train('CORPUS', vocab_size=8192, allow_smaller=True).save('tok-2.json')"),
     ):
         with pytest.raises(AttributeError, match=re.escape(call)):
             getattr(slmtok, name)
     Path("tok.json").unlink()
-    with pytest.raises(AttributeError, match=r"slmtok.load\('TOK'\)"):
+    with pytest.raises(AttributeError, match=r"slmtok.load\('TOK'\), or slmtok.load\('gpt2'\)"):
         getattr(slmtok, "from_pretrained")  # noqa: B009
 
 

@@ -141,7 +141,7 @@ CASES = {
         "fix:   --good good --bad bad; besides, the two texts are equal: leave the line out\n",
     ),
     "train data -o r --max-steps 0": (2, "fix:   use --budget steps=500, for instance\n"),
-    "train data -o r --budget minutes=0": (2, "fix:   --budget time=3min\n"),
+    "train data -o r --budget minutes=0": (2, "fix:   --budget time=3min, for instance\n"),
     "train data -o r --budget iters=7": (2, "fix:   --budget steps=7\n"),
     "sample run --start hi": (2, "fix:   use --prompt hi\n"),
     "sample run --num_samples 3": (2, "fix:   use --n 3\n"),
@@ -229,7 +229,7 @@ CASES = {
     ),
     "train data -o r --set model.dropout=1.5": (2, "fix:   --set model.dropout=0.0, as without it, or another"),
     "train data -o r --set optim.schedule=cosine": (2, "setting of it, such as --set optim.schedule.kind=cosine\n"),
-    "train data -o r --set min_lr=1e-5": (2, "fix:   write optim.schedule.final, which is a share of optim.lr\n"),
+    "train data -o r --set min_lr=1e-5": (2, "is a share of optim.lr: 1e-5 divided by optim.lr\n"),
     "train data -o r --min-lr 1e-5": (2, "final=SHARE, the learning rate at the end divided by optim.lr\n"),
     "train data -o r --num-workers 4": (2, "fix:   leave it out: the data are read without worker processes\n"),
     "train data -o r --tie-word-embeddings": (2, "fix:   use --set model.tie_embeddings=true\n"),
@@ -524,7 +524,7 @@ def test_calls_of_python_name_the_call_that_was_meant(made, monkeypatch):
     ):
         slmmodel.train("a.txt", tokenizer="tok.json")
     assert callable(slmmodel.app.train)
-    with pytest.raises(WrongType, match=r"fix:   run.model\(ids\)"):
+    with pytest.raises(WrongType, match=r"fix:   run.model\(torch.tensor\(\[ids\]\)\).logits, where run is this Run"):
         slmmodel.load("run")([1, 2])
     with pytest.raises(UnsupportedFormat, match=r"slmtok pack a\.txt -t \S+ -o data"):
         slmmodel.train("a.txt")

@@ -455,7 +455,7 @@ def test_all_wrong_ids_of_a_list_are_named(slmtok, here: Path) -> None:
 
 def test_a_text_that_is_taken_for_a_path(slmtok, here: Path) -> None:
     with pytest.raises(package.errors.MissingInput) as caught:
-        package.train("once upon a time", vocab_size=290)
+        package.train("once upon a time", vocab_size=278)
     assert caught.value.fix == "slmtok.Texts(['once upon a time']), if it is a text; else check the name"
 
 
