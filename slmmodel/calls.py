@@ -44,6 +44,7 @@ from slmmodel.foreign_names import (
     VOCAB_SIZES,
     both_betas,
     own_setting,
+    reporting_function,
     switched_on,
 )
 
@@ -744,7 +745,7 @@ def unknown_option(
             given = value if isinstance(value, list | tuple) else [value]
             shown = next((text for text in given if isinstance(text, str) and text), ".")
         if ours == "report":
-            shown, called = _reporting_function(value)
+            shown, called = reporting_function(value)
             fix += called
         elif ours == "budget" and "%" in fix and not _is_number(value):
             shown, fix = "N", f"{fix}, with one number for N"
@@ -777,15 +778,6 @@ def unknown_option(
         fix=instead,
         option=option,
     )
-
-
-def _reporting_function(value: object) -> tuple[str, str]:
-    """The name of the function that is given for progress, or of one that does, and how it is called."""
-    first = value[0] if isinstance(value, list | tuple) and value else value
-    own, arguments = getattr(first, "__name__", ""), "(stage, done, total, text)"
-    if own.isidentifier():
-        return own, f", which is called as {own}{arguments}"
-    return "print", f", or another function of {arguments}"
 
 
 class NamesConstructors(type):

@@ -211,7 +211,10 @@ def switched_on(name: str, value: object) -> str | None:
 _RUN = "slmmodel.load('run').{}, or slmmodel.app.load('run') for text"
 _DATA = "slmmodel.data.ShardLoader('DATA', seq_len=256, batch_size=8), batches of packed data"
 OPENED = "slmmodel.load('run'), or slmmodel.app.load('run') for text"
-_BUILT = "from slmmodel.models import build; build(config) makes a model; slmmodel.load('run').model is a trained one"
+_BUILT = (
+    "from slmmodel.models import build; from slmmodel.models.presets import preset; "
+    "build(preset('cpu-demo').config()) makes a model; slmmodel.load('run').model is a trained one"
+)
 _OPTIMIZER = "slmmodel.train('DATA', settings={'optim.name': 'muon'})"
 _TRAIN = (
     "slmmodel.train('DATA', budget='epochs=N', output='NEW'), of packed data, N times, into the new folder NEW; "
@@ -249,3 +252,14 @@ CALLS_ELSEWHERE = {
     "version": "slmmodel.__version__",
 }
 """Names of commands and of other libraries that this package lacks, each with what stands for it."""
+
+
+def reporting_function(value: object) -> tuple[str, str]:
+    """The name of the function that is given for progress, or of one that does, and how it is called."""
+    if value is None or value is False:
+        return "None", ", as without it: nothing is shown"
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    own, arguments = getattr(first, "__name__", ""), "(stage, done, total, text)"
+    if own.isidentifier():
+        return own, f", which is called as {own}{arguments}"
+    return "print", f", or another function of {arguments}"

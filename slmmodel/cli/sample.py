@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
+import stat
 import sys
 import time
 from collections.abc import Sequence
@@ -161,7 +163,30 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
         outcome = job.assisted(assistant.model)
     else:
         outcome = job.draw() if method is None else job.search(method)
-    return outcome._replace(warnings=(*notes_on_prompt(prompt, context), *outcome.warnings))
+    on_stdin = _notes_on_stdin(run) if prompt is None and ids is None else ()
+    return outcome._replace(warnings=(*notes_on_prompt(prompt, context), *on_stdin, *outcome.warnings))
+
+
+def _notes_on_stdin(run: str) -> tuple[str, ...]:
+    """A remark on text that waits on stdin, which is read for the prompt `-` alone."""
+    try:
+        state = os.fstat(sys.stdin.fileno())
+        waits = stat.S_ISREG(state.st_mode) and state.st_size > 0
+        if stat.S_ISFIFO(state.st_mode):
+            waits = _bytes_in_pipe(sys.stdin.fileno()) > 0
+    except (AttributeError, OSError, ValueError):
+        return ()
+    return (f"stdin has text, which is not read: slm sample {shlex.quote(run)} - continues it",) if waits else ()
+
+
+def _bytes_in_pipe(descriptor: int) -> int:
+    """Bytes that wait in a pipe; none where the system does not tell."""
+    try:
+        import fcntl
+        import termios
+    except ImportError:
+        return 0
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _one_prompt(command: str, run: str, text: str | None, prompt: str | None) -> str | None:
@@ -425,6 +450,10 @@ _LOGPROBS_HABITS = {
         instead("--top {}", "10"),
     ),
     **dict.fromkeys(("--ppl", "--perplexity"), _scored),
+    **dict.fromkeys(
+        ("--temperature", "--temp", "-T", "--top-p", "--seed", "--greedy"),
+        instead("leave it out: nothing is drawn, and the probabilities are at temperature 1 and over all ids"),
+    ),
 }
 
 

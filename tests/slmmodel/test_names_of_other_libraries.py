@@ -261,3 +261,22 @@ def test_two_wrong_arguments_are_told_at_once() -> None:
         with pytest.raises(SlmmodelError, match="; unknown setting 'lr'") as caught:
             slmmodel.train("data", budget=budget, settings={"lr": 1e-3}, output="new")
         assert "budget='steps=" in str(caught.value.fix) and str(caught.value.fix).endswith("write optim.lr")
+
+
+def test_the_model_of_a_preset_is_built_as_the_message_says() -> None:
+    import slmmodel
+
+    with pytest.raises(AttributeError, match="build") as caught:
+        slmmodel.GPT  # type: ignore[attr-defined]  # noqa: B018
+    call = str(caught.value).partition("fix:   ")[2].partition(" makes a model")[0]
+    names: dict[str, Any] = {}
+    *lines, last = call.split("; ")
+    exec("\n".join(lines), names)
+    assert eval(last, names).config.n_vocab > 0
+
+
+def test_a_bar_that_is_switched_off_gets_no_report() -> None:
+    import slmmodel
+
+    with pytest.raises(WrongType, match=r"fix:   report=None, as without it: nothing is shown$"):
+        slmmodel.train("data", progress=False)  # type: ignore[call-arg]

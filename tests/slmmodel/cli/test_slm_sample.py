@@ -368,6 +368,23 @@ def test_what_is_refused(slm: Any, run: Path, options: list[str], code: int, fac
     assert fact in ran.err
 
 
+def test_text_that_waits_on_stdin_is_named(
+    slm: Any, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "prompts.txt").write_text("the fox ")
+    reader, writer = os.pipe()
+    os.write(writer, b"the fox ")
+    for name in (tmp_path / "prompts.txt", reader):
+        with open(name) as stdin:  # noqa: PTH123  (a descriptor)
+            monkeypatch.setattr(sys, "stdin", stdin)
+            ran = slm("sample", run, "--max-new", "2", code=0)
+        assert f"note: stdin has text, which is not read: slm sample {run} - continues it\n" in ran.err
+    os.close(writer)
+    with Path(os.devnull).open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert "stdin" not in slm("sample", run, "--max-new", "2", code=0).err
+
+
 def test_a_prompt_from_stdin_and_one_that_ends_in_a_space(slm: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"the fox ")))

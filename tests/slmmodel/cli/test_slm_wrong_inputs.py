@@ -163,6 +163,7 @@ CASES = {
     "pairs --checkpoint run p.jsonl": (2, "fix:   use an argument for the run: slm pairs run\n"),
     "chat run --system x": (2, "fix:   use the first text of the chat for it;"),
     "logprobs run hi --top-k 5": (2, "fix:   use --top 5\n"),
+    "logprobs run hi --temperature 0.7": (2, "fix:   leave it out: nothing is drawn, and the probabilities are at"),
     "passkey run --n 5": (2, "fix:   use --samples 5\n"),
     "probe run --lr 1e-3 --n 5": (2, "fix:   use --samples 5\n"),
     "batches run --steps 3": (2, "fix:   use --n 3\n"),
@@ -565,8 +566,10 @@ def test_a_split_that_is_named_is_scored(made):
     run = app.load(made / "run", device="cpu")
     with pytest.raises(MissingInput, match="no split 'test'"):
         run.evaluate(made / "data", split="test")
-    with pytest.raises(OptionError, match="a text is scored whole"):
+    with pytest.raises(OptionError, match=r"a text is scored whole\n.*leave it out$"):
         run.evaluate(made / "a.txt", split="test")
+    with pytest.raises(OptionError, match=r"or evaluate\(split='val'\), of the data of the run$"):
+        run.evaluate(made / "a.txt", split="val")
     with pytest.raises(OptionError, match="with a source that is open"):
         run.run.evaluate(open_source(made / "data"), "val")
     scores = run.evaluate(made / "data", split="train")
