@@ -303,7 +303,10 @@ class TextRun(metaclass=NamesConstructors):
             return open_documents(self.run.folder, path, split, fix=fix)
         _check_data(data)
         if split is not None:
-            raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
+            other = f", or evaluate(split={split!r}), of the data of the run" if split in ("train", "val") else ""
+            raise OptionError(
+                f"split={split!r}, and a text is scored whole", fix=f"leave it out{other}", option="split"
+            )
         corpus = _corpus(self.text, data, None)
         _warn_of_contents(corpus, _in_texts(corpus.sources))
         return text_source(corpus, self.run.vocab, "train", NO_VALIDATION)
