@@ -40,9 +40,10 @@ def _explain(name: str, tok: Tokenizer | None, cls: type) -> str:
 
 
 def _id_of(role: str) -> str:
-    """What has the id of a special; + adds this one to each id of an array."""
-    adds = f", and tok.encode(text, {role}=True) adds it" if role in ("bos", "eos") else ""
-    return f"tok.specials[{role!r}] has it{adds}"
+    """What has the id of a special, and what puts it beside ids, where + adds it to each id of an array."""
+    if role not in ("bos", "eos"):
+        return f"tok.specials[{role!r}] has it"
+    return f"tok.encode(text, {role}=True) puts it beside the ids; tok.specials[{role!r}] has it, as a number"
 
 
 def _hint(tok: Tokenizer, name: str) -> str:

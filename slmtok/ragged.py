@@ -203,7 +203,7 @@ class Ragged:
         raise WrongType(
             "a Ragged does not become a numpy array by itself",
             limit="ids end to end, or rows of one length",
-            fix="ragged.ids for all ids end to end, or ragged.pad(tok.specials.pad) for rows",
+            fix="ragged.ids for all ids, ragged.pad(tok.specials.pad) for rows, or list(ragged) for a column",
         )
 
     def __dlpack_device__(self) -> NoReturn:

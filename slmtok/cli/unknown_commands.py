@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import click
 
-from slmtok.cli.arguments import OUTPUT_FLAGS, parameter_name
+from slmtok.cli.arguments import OUTPUT_FLAGS, parameter_name, value_after
 from slmtok.cli.text_argument import piped
 from slmtok.cli.typography import NO_SPACE, SPACES, divided_at_spaces, named_sign
 from slmtok.errors import SlmtokError, UnknownName, suggestion
@@ -137,12 +137,20 @@ def _counted(rest: Sequence[str]) -> str:
 
 def _packed_with_split(rest: Sequence[str]) -> str:
     """The command line that packs the files among some words, and holds out the share that stands among them."""
-    paths = [word for word in rest if not word.startswith("-") and os.path.exists(word)]  # noqa: PTH110
     words = [part for word in rest for part in (word.split("=", 1) if word.startswith("-") else [word])]
-    named = ((flag.lstrip("-").replace("-", "_"), value) for flag, value in pairwise(words))
+    named = [(flag.lstrip("-").replace("-", "_"), value) for flag, value in pairwise(words) if flag.startswith("-")]
     shares = (held_out_share(name, value) for name, value in named if name in _SHARES)
     rule = next(filter(None, map(rule_of_share, shares)), "tail:10%")
-    return shlex.join(["slmtok", "pack", *(paths or ["CORPUS"]), "-t", "TOK", "--val", rule, "-o", "DATA"])
+    output = value_after(OUTPUT_FLAGS, rest) or free_name("data")
+    tokenizer = value_after(["-t", "--tokenizer"], rest)
+    paths = [word for word in rest if os.path.exists(word) and word not in (output, tokenizer)]  # noqa: PTH110
+    packed = next((path for path in paths if os.path.isfile(os.path.join(path, "manifest.json"))), None)  # noqa: PTH113, PTH118
+    text = "" if packed is None else f"  # CORPUS is the text that {packed} was packed from, with its options"
+    if packed is not None:
+        own = os.path.join(packed, "tok.json")  # noqa: PTH118
+        tokenizer, paths = tokenizer or (own if os.path.exists(own) else None), []  # noqa: PTH110
+    line = ["slmtok", "pack", *(paths or ["CORPUS"]), "-t", tokenizer or "TOK", "--val", rule, "-o", output]
+    return shlex.join(line) + text
 
 
 def _of_habit(words: list[str], rest: Sequence[str]) -> str:

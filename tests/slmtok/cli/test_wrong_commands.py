@@ -473,18 +473,22 @@ def test_bytes_of_a_file_of_no_format_are_counted(slmtok, here: Path, command: s
 @pytest.mark.parametrize(
     ("line", "fix"),
     {
-        "split-corpus a.txt --val 10%": "slmtok pack a.txt -t TOK --val tail:10% -o DATA",
-        "split a.txt b.txt": "slmtok pack a.txt b.txt -t TOK --val tail:10% -o DATA",
-        "train_test_split --seed 3 --test-size=0.2 a.txt": "slmtok pack a.txt -t TOK --val tail:20% -o DATA",
-        "split a.txt --train-size 0.8": "slmtok pack a.txt -t TOK --val tail:20% -o DATA",
-        "split-data a.txt --split=0.3": "slmtok pack a.txt -t TOK --val tail:30% -o DATA",
-        "split": "slmtok pack CORPUS -t TOK --val tail:10% -o DATA",
+        "split-corpus a.txt --val 10%": "slmtok pack a.txt -t TOK --val tail:10% -o data-2",
+        "split a.txt b.txt": "slmtok pack a.txt b.txt -t TOK --val tail:10% -o data-2",
+        "train_test_split --seed 3 --test-size=0.2 a.txt": "slmtok pack a.txt -t TOK --val tail:20% -o data-2",
+        "split a.txt --train-size 0.8": "slmtok pack a.txt -t TOK --val tail:20% -o data-2",
+        "split-data a.txt --split=0.3": "slmtok pack a.txt -t TOK --val tail:30% -o data-2",
+        "split a.txt --val 0.1 -o parts -t tok.json": "slmtok pack a.txt -t tok.json --val tail:10% -o parts",
+        "split packed --val 10% -o parts": "slmtok pack CORPUS -t packed/tok.json --val tail:10% -o parts",
+        "split": "slmtok pack CORPUS -t TOK --val tail:10% -o data-2",
     }.items(),
 )
 def test_a_split_is_made_by_packing(slmtok, here: Path, line: str, fix: str) -> None:
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "packed").code == 0
     ran = slmtok(*line.split())
-    assert fix_of(ran, 2) == fix and "did you mean" not in ran.err
-    for name, meant in (("TOK", "tok.json"), ("DATA", "split"), ("CORPUS", "a.txt")):
+    assert fix_of(ran, 2).partition("  # CORPUS is the text that packed was packed from")[0] == fix
+    assert "did you mean" not in ran.err
+    for name, meant in (("TOK", "tok.json"), ("CORPUS", "a.txt")):
         fix = fix.replace(name, meant)
     ran = slmtok(*fix.split()[1:])
     assert ran.code == 0, ran.err
