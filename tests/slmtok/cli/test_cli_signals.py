@@ -177,8 +177,8 @@ def test_parts_of_a_stage_are_added_up(capsys, clock):
         "count: 100 %",
         "encode: 50 %",
         "encode: 100 %",
-        "encode: 300",
-        "encode: 400",
+        "encode: 300 bytes",
+        "encode: 400 bytes",
     ]
 
 
