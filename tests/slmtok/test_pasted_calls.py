@@ -772,7 +772,7 @@ def test_names_of_other_libraries_on_a_tokenizer(tok: slmtok.Tokenizer) -> None:
     for name, value in {"eos_token_id": 2, "bos_token": "<s>"}.items():
         with pytest.raises(AttributeError) as caught:
             getattr(tok, name)
-        assert eval(str(caught.value).partition("; ")[2].partition(" has it")[0], {"tok": tok}) == value
+        assert eval(str(caught.value).partition(" has it")[0].rpartition("; ")[2], {"tok": tok}) == value
     with pytest.raises(AttributeError, match=r"; the package has it: import slmtok; help\(slmtok.train\)$"):
         tok.train("a.txt")
     with pytest.warns(UserWarning, match="'<|endoftext|>', which is no special token of this encoding") as warned:
